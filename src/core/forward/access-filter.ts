@@ -1,3 +1,4 @@
+import { digestOf } from '../crypto/keys.ts';
 import { type Address, familyOf, type Prefix } from '../net/cidr.ts';
 import { probedPort } from '../rules/evaluate.ts';
 import type { LocalEnd, NumberRange } from '../rules/resolve.ts';
@@ -69,7 +70,10 @@ export function accessFilter(inputs: AccessInputs): { rules: readonly PacketRule
   ];
   const byLan = hasLans ? [`ct original ${protocolOf(range)} saddr vmap @out_ends`] : [];
   const outward: AccessChain = { name: 'outward', texts: [...byLan, 'goto out0'] };
-  return { rules: hookedRules(inputs), filter: { chains: [...lookups.chains, outward], sets } };
+  return {
+    rules: hookedRules(inputs),
+    filter: { chains: [...lookups.chains, outward], sets, identity: digestElements(sets) },
+  };
 }
 
 /** The rules for packets to this host, through it, and from it. */
@@ -106,4 +110,8 @@ function hookedRules({ link, range, own, forwards, services }: AccessInputs): Pa
     // This host also reports errors about packets of no connection.
     ...write('sending', [...leaving, `${into} meta l4proto { tcp, udp } counter drop`]),
   ];
+}
+
+function digestElements(sets: readonly AccessSet[]): string {
+  return digestOf(JSON.stringify(sets.map((set) => [set.name, set.type, set.elements.toSorted()])), 8);
 }

@@ -25,7 +25,11 @@ export interface AccessSet {
 export interface AccessFilter {
   readonly chains: readonly AccessChain[];
   readonly sets: readonly AccessSet[];
+  /** A hash of the elements of all sets. */
+  readonly identity: string;
 }
+
+type Lookups = Omit<AccessFilter, 'identity'>;
 
 /**
  * How to find the other side of a connection, and the port at its destination. A connection toward
@@ -50,12 +54,12 @@ const both = ['inward', 'outward'] as const;
  * `inN` and `outN` for a connection in that direction, and `eitherN` for a TCP packet that does not
  * begin a connection, and whose direction is unknown.
  */
-export function writeLookups(link: string, range: Prefix, ends: readonly LocalEnd[]): AccessFilter {
+export function writeLookups(link: string, range: Prefix, ends: readonly LocalEnd[]): Lookups {
   const lookups = ends.map((end, index) => writeEnd(end, index, link, range));
   return { chains: lookups.flatMap(({ chains }) => chains), sets: lookups.flatMap(({ sets }) => sets) };
 }
 
-function writeEnd(end: LocalEnd, index: number, link: string, range: Prefix): AccessFilter {
+function writeEnd(end: LocalEnd, index: number, link: string, range: Prefix): Lookups {
   const ip = protocolOf(range);
   const sides = both.map((direction) => {
     const { prefix, other, port, arriving, leaving } = directions[direction];

@@ -1,5 +1,5 @@
 import { digestOf } from '../crypto/keys.ts';
-import type { AccessFilter, AccessSet } from './access-lookups.ts';
+import type { AccessFilter } from './access-lookups.ts';
 import type { ExpiringRange } from './expiring-ranges.ts';
 
 /** The packet rules of a host for one network, in the order in which they are applied. */
@@ -63,10 +63,13 @@ export function commentOf({ name, chain, text, deadline }: PacketRule): string {
 }
 
 /** Returns the sorted comments of chains without a hook, and the digest of all sets. */
-export function accessComments({ chains: unhooked, sets }: AccessFilter): { chain: string; comment: string }[] {
+export function accessComments({
+  chains: unhooked,
+  identity,
+}: Omit<AccessFilter, 'sets'>): { chain: string; comment: string }[] {
   return [
     ...unhooked.flatMap(({ name, texts }) => texts.map((text) => ({ chain: name, comment: accessComment(text) }))),
-    { chain: elementsChain, comment: `cpn elements ${digestElements(sets)}` },
+    { chain: elementsChain, comment: `cpn elements ${identity}` },
   ];
 }
 
@@ -75,10 +78,6 @@ export const elementsChain = 'identity';
 
 export function accessComment(text: string): string {
   return `cpn access ${digestOf(text, 4)}`;
-}
-
-function digestElements(sets: readonly AccessSet[]): string {
-  return digestOf(JSON.stringify(sets.map((set) => [set.name, set.type, set.elements.toSorted()])), 8);
 }
 
 function describeDeadline(deadline: Deadline): string {

@@ -31,8 +31,8 @@ export function renderFirewall({ link, rules, access }: Firewall, now: number | 
 }
 
 /** Renders chains and sets, which come before the rules that refer to them. */
-function renderAccess({ chains: unhooked, sets }: AccessFilter): string[] {
-  const marker = accessComments({ chains: [], sets }).map(({ comment }) => `return comment "${comment}"`);
+function renderAccess({ chains: unhooked, sets, identity }: AccessFilter): string[] {
+  const marker = accessComments({ chains: [], identity }).map(({ comment }) => `return comment "${comment}"`);
   const render = (name: string, lines: readonly string[]) =>
     `  chain ${name} {\n${lines.map((line) => `    ${line}\n`).join('')}  }\n`;
   return [
@@ -77,7 +77,7 @@ export function renderElements({ link, access }: Firewall, loaded: Firewall): st
       ),
     };
   });
-  const marks = access ? accessComments({ chains: [], sets: access.sets }) : [];
+  const marks = access ? accessComments({ chains: [], identity: access.identity }) : [];
   return [
     ...changes.flatMap(({ removals }) => removals),
     ...changes.flatMap(({ additions }) => additions),
