@@ -72,6 +72,20 @@ test('the relay keeps the address of a sender, for TCP, UDP and ICMP', async () 
   expect(elements.toSorted()).toEqual([`icmp ${sender}`, `udp ${sender}`]);
 });
 
+test('sessions survive the closing of the network, by a rule for them', async () => {
+  const sessions = { name: 'sessions', from: ['peer:laptop'], to: ['peer:tablet'], protocol: 'tcp' };
+  await center.owner.setRules(center.network, { mode: 'closed', rules: [sessions] });
+  const dial = (from: Host, to: Host, port: number) =>
+    from.exec(['timeout', '3', 'bash', '-c', `: </dev/tcp/${center.address(to)}/${port}`], { allowFailure: true });
+  await serveEchoes(laptop);
+  await eventually('the other direction is refused', async () => {
+    const { stderr } = await dial(tablet, laptop, 8081);
+    return stderr.includes('No route to host');
+  });
+  expect((await dial(laptop, tablet, 8081)).exitCode).toBe(0);
+  await expectSessions();
+});
+
 test('sessions survive a change of the map', async () => {
   await center.addOrigin('origin', '203.0.113.22');
   await center.controlPlane.cpn([

@@ -92,6 +92,7 @@ function hookedRules({ link, range, own, forwards, services }: AccessInputs): Pa
     `${side} meta l4proto ${icmp} ct state related accept`,
     `${side} ${goesOn} ct state { invalid, untracked } ${ip} ${local} vmap @either_ends`,
     `${side} ${goesOn} ct mark & ${begunMark} == 0x0 ${ip} ${local} vmap @either_ends`,
+    ...(side === outOf ? [`${side} ct direction original ${dropsWakes}`] : []),
     `${side} ct direction original meta l4proto { tcp, udp } update @${deniedSet} { ${ip} saddr . ${ip} daddr . meta l4proto . th dport }`,
     `${side} ct direction original counter reject with icmpx admin-prohibited`,
   ];

@@ -66,7 +66,8 @@ function writeEnd(end: LocalEnd, index: number, link: string, range: Prefix): Lo
     const name = `${prefix}${index}`;
     const sets = writeSets(name, end[direction], familyOf(range));
     const remote = `${other} ${ip} saddr`;
-    const probes = index === 0 ? probesOf(range).map((probe) => `${probe} ${remote} ${range} accept`) : [];
+    const exempt = [...probesOf(range), ...(direction === 'outward' ? [wakes] : [])];
+    const probes = index === 0 ? exempt.map((match) => `${match} ${remote} ${range} accept`) : [];
     const has = (suffix: string) => sets.some((set) => set.name === `${name}_${suffix}`);
     const refuse = (by: string) => (has('refused') ? [`${by} @${name}_refused return`] : []);
     const everything = (by: string) => (has('any') ? [`${by} @${name}_any accept`] : []);
@@ -100,6 +101,12 @@ function writeEnd(end: LocalEnd, index: number, link: string, range: Prefix): Lo
   const either: AccessChain = { name: `either${index}`, texts: sides.flatMap(({ unknown }) => unknown) };
   return { chains: [...sides.map(({ chain }) => chain), either], sets: sides.flatMap(({ sets }) => sets) };
 }
+
+/** A host sends these to start a handshake. The destination drops them: see {@link dropsWakes}. */
+const wakes = `meta l4proto udp ct original proto-dst ${probedPort}`;
+
+/** Drops datagrams that only start a handshake, without a record. */
+export const dropsWakes = `meta l4proto udp udp dport ${probedPort} drop`;
 
 /** Peers find out with these who is reachable, so they pass between all peers. */
 function probesOf(range: Prefix): string[] {
