@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { joinHost } from '../lab/control-plane.ts';
 import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
 import type { SetRulesRequest } from '../lab/owner.ts';
@@ -174,6 +175,17 @@ test('explain names the rule and the hosts that decide', async () => {
   expect(await explain(serverAddress)).toMatchObject({
     detail: expect.stringContaining('rule "server" allows tcp 8081'),
   });
+});
+
+test('a host that joins makes a handshake, and no datagram that starts one counts as refused', async () => {
+  const guest = await center.lab.addHost('guest', { address: '203.0.113.23/24' });
+  const flags = ['--wait', '30', '--endpoint', '203.0.113.23:51820'];
+  const joined = await joinHost(center.controlPlane, guest, { network: 'office', flags });
+  expect(joined.handshake).toBe(true);
+  await guest.exec(['bash', '-c', `echo >/dev/udp/${center.address(origin)}/9`]);
+  await guest.exec(['bash', '-c', `: </dev/tcp/${center.address(origin)}/9`], { allowFailure: true });
+  const { stdout } = await origin.exec(['nft', 'list', 'set', 'inet', 'cpn_cpn0', 'denied']);
+  expect(stdout).not.toContain(joined.address);
 });
 
 test('an open network allows everything again', async () => {

@@ -2,7 +2,14 @@ import { digestOf } from '../crypto/keys.ts';
 import { type Address, familyOf, type Prefix } from '../net/cidr.ts';
 import { probedPort } from '../rules/evaluate.ts';
 import type { LocalEnd, NumberRange } from '../rules/resolve.ts';
-import { type AccessChain, type AccessFilter, type AccessSet, writeLookups, writeNumbers } from './access-lookups.ts';
+import {
+  type AccessChain,
+  type AccessFilter,
+  type AccessSet,
+  dropsWakes,
+  writeLookups,
+  writeNumbers,
+} from './access-lookups.ts';
 import { protocolOf } from './nft-words.ts';
 import type { PacketRule } from './packet-rule.ts';
 
