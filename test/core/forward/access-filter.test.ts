@@ -1,0 +1,111 @@
+import { describe, expect, it } from 'vitest';
+import type { ServiceSocket } from '../../../src/core/forward/access-filter.ts';
+import { firewallMarks, sameButElements } from '../../../src/core/forward/own-table.ts';
+import type { Firewall } from '../../../src/core/forward/packet-rule.ts';
+import type { Rule } from '../../../src/core/map/access-rules.ts';
+import { plan } from '../../../src/core/reconcile/plan.ts';
+import { renderElements, renderFirewall } from '../../../src/host/linux/nft/own-table.ts';
+import { address, bare, desireFor, dialled, network, peer, prefix } from '../samples.ts';
+import { simulate } from '../simulate.ts';
+
+const lan = prefix('192.168.50.0/24');
+const self = peer(1, { endpoint: dialled(1) });
+const connector = peer(2, { type: 'connector', endpoint: dialled(2), routes: [lan] });
+const peers = [self, connector, peer(3, { tags: ['ops'] }), peer(4)];
+const ssh: Rule = {
+  ...{ name: 'ssh', from: [{ kind: 'tag', tag: 'ops' }], to: [{ kind: 'any' }], protocol: 'tcp' },
+  ports: [{ first: 22, last: 22 }],
+};
+const hasNft = { forwarding: { sysctls: {}, receipt: [], others: [], hasNft: true } };
+
+function desire(rules: readonly Rule[] | null, services: readonly ServiceSocket[] = [], at = self) {
+  const changes = rules === null ? {} : { rules: { rules, requiresEnforcement: false } };
+  return desireFor(at, network(peers, { routes: [lan], ...changes }), { ...hasNft, services });
+}
+const firewallOf = (...given: Parameters<typeof desire>) => desire(...given).firewall as Firewall;
+const textsOf = (firewall: Firewall, chain: string) =>
+  firewall.rules.flatMap((rule) => (rule.chain === chain ? [rule.text] : []));
+
+describe('the packet filter of a closed network', () => {
+  it('is none in an open network', () => {
+    expect(firewallOf(null).access).toBeUndefined();
+    expect(firewallOf([]).access).toBeDefined();
+  });
+
+  it('judges what arrives and what leaves, on a connector also what passes through', () => {
+    const [host, router] = [firewallOf([ssh]), firewallOf([ssh], [], connector)];
+    const chains = ({ rules }: Firewall) => [...new Set(rules.map(({ chain }) => chain))];
+    expect(chains(host)).toEqual(expect.arrayContaining(['admitting', 'sending']));
+    expect(chains(router)).toEqual(expect.arrayContaining(['admitting', 'judging', 'sending']));
+    expect(textsOf(router, 'judging')[0]).toBe('iifname "cpn0" oifname "cpn0" accept');
+  });
+
+  it('ends each chain with a refusal, and accepts no established connection first', () => {
+    for (const chain of ['admitting', 'judging', 'sending']) {
+      const texts = textsOf(firewallOf([ssh], [], connector), chain);
+      expect(texts.at(-1)).toMatch(/ drop$/);
+      expect(texts.join()).not.toMatch(/ct state \S*established/);
+    }
+  });
+
+  it.each<[string, string, boolean]>([
+    ['in the range', '10.77.0.4', true],
+    ['behind a route', '192.168.50.9', true],
+    ['outside', '203.0.113.99', false],
+  ])('leaves the port of a control plane open that is %s', (_, at, isOpen) => {
+    const texts = textsOf(firewallOf([], [{ address: address(at), port: 8787 }]), 'sending');
+    const accepts = `oifname "cpn0" meta l4proto tcp ct original ip daddr ${at} ct original proto-dst 8787 accept`;
+    expect(texts.includes(accepts)).toBe(isOpen);
+  });
+
+  it('has the same marks for the same rules, and others for other elements', () => {
+    expect(firewallMarks(firewallOf([ssh]))).toEqual(firewallMarks(firewallOf([ssh])));
+    const other = firewallOf([{ ...ssh, ports: [{ first: 23, last: 23 }] }]);
+    expect(firewallMarks(other)).not.toEqual(firewallMarks(firewallOf([ssh])));
+    expect(sameButElements(other, firewallOf([ssh]))).toBe(true);
+    expect(sameButElements(firewallOf([]), firewallOf([ssh]))).toBe(false);
+  });
+});
+
+describe('a change of the rules', () => {
+  const before = desire([ssh]);
+  const after = desire([{ ...ssh, from: [...ssh.from, { kind: 'peer', id: 4 }] }]);
+  const loaded = simulate(bare, plan(before, bare, 0));
+
+  it('changes elements alone if the rules of the last plan are loaded', () => {
+    const [step, ...more] = plan(after, loaded, 0, new Set(), before.firewall);
+    expect(step).toMatchObject({ do: 'set-firewall', firewall: after.firewall, loaded: before.firewall });
+    expect(more).toEqual([]);
+    const text = renderElements(after.firewall as Firewall, before.firewall as Firewall);
+    expect(text.split('\n')).toEqual([
+      'add element inet cpn_cpn0 in0_tcp { 10.77.0.4 . 22 }',
+      'flush chain inet cpn_cpn0 identity',
+      expect.stringMatching(/^add rule inet cpn_cpn0 identity return comment "cpn elements [0-9a-f]{16}"$/),
+      '',
+    ]);
+    const back = renderElements(before.firewall as Firewall, after.firewall as Firewall);
+    expect(back).toContain('delete element inet cpn_cpn0 in0_tcp { 10.77.0.4 . 22 }\n');
+  });
+
+  it('loads the whole table if anything else differs, or another table is in place', () => {
+    const steps = [
+      plan(after, loaded, 0),
+      plan(after, loaded, 0, new Set(), firewallOf([])),
+      plan(after, { ...loaded, firewall: ['forward (policy drop)'] }, 0, new Set(), before.firewall),
+      plan(desire(null), loaded, 0, new Set(), before.firewall),
+    ];
+    for (const [step] of steps) {
+      expect(step).toMatchObject({ do: 'set-firewall' });
+      expect(step).not.toHaveProperty('loaded');
+    }
+  });
+
+  it('deletes an element of a map by its key', () => {
+    const router = firewallOf([ssh], [], connector);
+    const split = firewallOf([{ ...ssh, to: [{ kind: 'cidr', prefix: prefix('192.168.50.8/29') }] }], [], connector);
+    expect(renderFirewall(split)).toContain('192.168.50.8-192.168.50.15 : jump in2');
+    expect(renderElements(router, split)).toContain(
+      'delete element inet cpn_cpn0 in_ends { 192.168.50.0-192.168.50.7, ',
+    );
+  });
+});
