@@ -82,6 +82,25 @@ describe('a host of a closed network', () => {
     expect(carriedBy(simulated)).toEqual(nothing);
   });
 
+  it.each<[string, string, string | null]>([
+    ['at a tunnel address', 'http://10.77.0.3:8787', '10.77.0.3 ct original proto-dst 8787'],
+    ['at a tunnel address, with the usual port', 'https://10.77.0.3', '10.77.0.3 ct original proto-dst 443'],
+    ['on loopback of this host', 'http://127.0.0.1:8787', '10.77.0.1 ct original proto-dst 8787'],
+    ['outside', 'https://203.0.113.99', null],
+  ])('leaves the port of its control plane open, %s', async (_, url, open) => {
+    const map = { ...mapAt('"1"', others), rules: closed() };
+    const simulated = await startIn(map);
+    await simulated.tools.store.write({ ...joinedTo(map), service: { url, insecureHttp: true } });
+    await passNetwork(simulated.tools, 'cpn0', noUpdate, options);
+    const texts = simulated.steps.flatMap((step) =>
+      step.do === 'set-firewall' ? step.firewall.rules.map(({ text }) => text) : [],
+    );
+    const ports = texts.flatMap(
+      (text) => /^iifname "cpn0" meta l4proto tcp ct original ip daddr (.*) accept$/.exec(text)?.[1] ?? [],
+    );
+    expect(ports).toEqual(open === null ? [] : [open]);
+  });
+
   it('keeps a revocation although nothing confirms the rest of the change', async () => {
     const before = { ...mapAt('"1"', others), rules: closed('ssh', 'web') };
     const simulated = await startIn(before);
