@@ -30,6 +30,7 @@ export const aliases = {
     mode: ['mode'],
     list: ['rules'],
     requireEnforcement: ['require_enforcement'],
+    controlPlane: ['control_plane'],
     name: ['name'],
     from: ['from'],
     to: ['to'],

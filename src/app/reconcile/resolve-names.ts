@@ -1,4 +1,4 @@
-import type { ServiceSocket } from '../../core/forward/access-filter.ts';
+import type { ServiceSocket } from '../../core/map/access-rules.ts';
 import {
   addressesOf,
   mergeAddresses,

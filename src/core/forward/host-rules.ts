@@ -1,11 +1,12 @@
 import type { Link, SshClient, Underlay } from '../host-state/actual.ts';
+import type { ServiceSocket } from '../map/access-rules.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
 import type { Options } from '../map/options.ts';
 import { behindRoutes, isMapped, type PrefixMap } from '../map/prefix-maps.ts';
 import { addressIn, covers, familyOf, isDefaultRoute, type Prefix, rangeOf } from '../net/cidr.ts';
 import { assignedRoutes } from '../routing/topology/route-owner.ts';
 import { resolveAccess } from '../rules/resolve.ts';
-import { accessFilter, type ServiceSocket } from './access-filter.ts';
+import { accessFilter } from './access-filter.ts';
 import type { AccessFilter } from './access-lookups.ts';
 import { arrivalRules } from './arrival-rules.ts';
 import { forwardingRules, localRules } from './forwarding-rules.ts';
@@ -115,7 +116,9 @@ function closedRules({ link, map, self, forwards, services = [] }: HostRulesInpu
   const inside = [map.cidr, ...map.routes.filter((route) => !isDefaultRoute(route))];
   return accessFilter({
     ...{ link, range: map.cidr, own: self.address, ends, forwards },
-    services: services.filter(({ address }) => inside.some((prefix) => covers(prefix, address))),
+    services: distinctSockets([...services, ...(rules.services ?? [])]).filter(({ address }) =>
+      inside.some((prefix) => covers(prefix, address)),
+    ),
     toLocal: (part) => {
       const at = addressIn(familyOf(map.cidr), part.first);
       const found = behind.find((each) => isMapped(each) && covers(each.route, at));
@@ -123,4 +126,8 @@ function closedRules({ link, map, self, forwards, services = [] }: HostRulesInpu
       return { first: part.first + by, last: part.last + by };
     },
   });
+}
+
+function distinctSockets(sockets: readonly ServiceSocket[]): ServiceSocket[] {
+  return [...new Map(sockets.map((socket) => [`${socket.address} ${socket.port}`, socket])).values()];
 }

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { ServiceSocket } from '../../../src/core/forward/access-filter.ts';
 import { firewallMarks, sameButElements } from '../../../src/core/forward/own-table.ts';
 import type { Firewall } from '../../../src/core/forward/packet-rule.ts';
-import type { Rule } from '../../../src/core/map/access-rules.ts';
+import type { Rule, ServiceSocket } from '../../../src/core/map/access-rules.ts';
 import { plan } from '../../../src/core/reconcile/plan.ts';
 import { renderElements, renderFirewall } from '../../../src/host/linux/nft/own-table.ts';
 import { address, bare, desireFor, dialled, network, peer, prefix } from '../samples.ts';
