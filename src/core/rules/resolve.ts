@@ -48,10 +48,12 @@ type Ruled = Pick<NetworkMap, 'cidr' | 'peers'> & { readonly rules: AccessRules 
 
 /**
  * Resolves the rules for one host: by its own address, and by the parts of the routes that it
- * serves. The first end has the host's own address. Agrees with `evaluate`.
+ * serves. The first end has the host's own address. Agrees with `evaluate`, except that rules beyond
+ * all bounds allow nothing: a service must not exhaust its hosts.
  */
-export function resolveAccess(map: Ruled, self: Peer, served: readonly Prefix[]): readonly LocalEnd[] {
-  const family = familyOf(map.cidr);
+export function resolveAccess(given: Ruled, self: Peer, served: readonly Prefix[]): readonly LocalEnd[] {
+  const family = familyOf(given.cidr);
+  const map = isExcessive(given) ? { ...given, rules: { ...given.rules, rules: [] } } : given;
   const { rules } = map.rules;
   const resolve = accessResolver(map, self);
   const ownRules = (direction: Direction) =>
@@ -71,6 +73,21 @@ export function resolveAccess(map: Ruled, self: Peer, served: readonly Prefix[])
     return { ranges: group, inward: resolve('inward', inward), outward: resolve('outward', outward) };
   });
   return [own, ...ends];
+}
+
+/** Sixteen times what our control plane allows per host. */
+const mostSelected = 2 ** 20;
+
+/** True if the rules select more pairs of an address and a port than any host has to handle. */
+function isExcessive({ peers, rules: { rules } }: Ruled): boolean {
+  const tagged = new Map<string, number>();
+  for (const { tags = [] } of peers) for (const tag of tags) tagged.set(tag, (tagged.get(tag) ?? 0) + 1);
+  const sizeOf = (selector: Selector) => (selector.kind === 'tag' ? (tagged.get(selector.tag) ?? 0) : 1);
+  const sizes = rules.map(({ from, to, ports }) => {
+    const selected = [...from, ...to].reduce((sum, selector) => sum + sizeOf(selector), 0);
+    return selected * Math.max(1, ports.length);
+  });
+  return sizes.reduce((sum, size) => sum + size, 0) > mostSelected;
 }
 
 interface RoutePart extends NumberRange {
@@ -108,7 +125,7 @@ function accessResolver({ cidr, peers, rules: { rules, requiresEnforcement } }: 
   const others = peers.filter(({ id }) => id !== self.id);
   const byId = new Map(others.map((peer) => [`${peer.id}`, peer]));
   const byTag = new Map<string, Peer[]>();
-  for (const peer of others) for (const tag of peer.tags ?? []) byTag.set(tag, [...(byTag.get(tag) ?? []), peer]);
+  for (const peer of others) for (const tag of peer.tags ?? []) append(byTag, tag, peer);
   const admittedBy = new Map<string, Admitted>();
   const admit = (indexes: readonly number[]): Admitted => {
     const key = indexes.join();
@@ -128,9 +145,7 @@ function accessResolver({ cidr, peers, rules: { rules, requiresEnforcement } }: 
       const selectors = direction === 'inward' ? rule.from : rule.to;
       if (selectors.some(({ kind }) => kind === 'any')) forAll.push(index);
       for (const selector of selectors) {
-        for (const peer of selectedPeers(selector, byId, byTag)) {
-          forPeers.set(peer, [...(forPeers.get(peer) ?? []), index]);
-        }
+        for (const peer of selectedPeers(selector, byId, byTag)) append(forPeers, peer, index);
         const range = selector.kind === 'any' ? null : rangeOfSelector(selector, familyOf(cidr));
         if (range !== null) forRanges.push({ ...range, index });
       }
@@ -242,4 +257,10 @@ function indexesOf(rules: readonly Rule[], matches: (rule: Rule) => boolean): nu
 
 function distinct<Value>(values: readonly Value[]): Value[] {
   return [...new Set(values)];
+}
+
+function append<Key, Value>(lists: Map<Key, Value[]>, key: Key, value: Value): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [value]);
+  else list.push(value);
 }

@@ -11,6 +11,7 @@ import {
   type NumberRange,
   resolveAccess,
 } from '../../../src/core/rules/resolve.ts';
+import { network, peer } from '../samples.ts';
 import { closedNetworks, flowsOf } from './generated-rules.ts';
 
 const has = ({ first, last }: NumberRange, address: Address) => {
@@ -92,4 +93,16 @@ it('each address that a host stands for is in exactly one end', () => {
     }),
     { numRuns: 200 },
   );
+});
+
+it('rules beyond all bounds allow nothing', () => {
+  const peers = Array.from({ length: 250 }, (_, at) => peer(at + 1, { tags: ['all'] }));
+  const rule = { from: [{ kind: 'tag', tag: 'all' }], to: [{ kind: 'any' }], protocol: 'tcp', ports: [] } as const;
+  const closed = (count: number) => {
+    const rules = Array.from({ length: count }, (_, at) => ({ ...rule, name: `${at}` }));
+    return { ...network(peers), rules: { rules, requiresEnforcement: false } };
+  };
+  const [self] = peers as [Peer];
+  expect(resolveAccess(closed(4000), self, [])[0]?.inward.peers).toHaveLength(249);
+  expect(resolveAccess(closed(4200), self, [])[0]?.inward).toMatchObject({ peers: [], ranges: [] });
 });
