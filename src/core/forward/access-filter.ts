@@ -2,12 +2,14 @@ import { digestOf } from '../crypto/keys.ts';
 import type { ServiceSocket } from '../map/access-rules.ts';
 import { type Address, familyOf, type Prefix } from '../net/cidr.ts';
 import { probedPort } from '../rules/evaluate.ts';
-import type { LocalEnd, NumberRange } from '../rules/resolve.ts';
+import type { DeviceEnd, LocalEnd, NumberRange } from '../rules/resolve.ts';
 import {
   type AccessChain,
   type AccessFilter,
   type AccessSet,
+  acceptErrors,
   dropsWakes,
+  writeDevices,
   writeLookups,
   writeNumbers,
 } from './access-lookups.ts';
@@ -20,6 +22,8 @@ export interface AccessInputs {
   readonly own: Address;
   /** The first has the host's own address. Others have parts of the routes that it serves. */
   readonly ends: readonly LocalEnd[];
+  /** Peers that are reached through this host alone. */
+  readonly devices: readonly DeviceEnd[];
   /** Returns the addresses behind this host that a part of a route stands for. */
   readonly toLocal: (part: NumberRange) => NumberRange;
   /** True if packets of other hosts pass through the tunnel's interface. */
@@ -51,8 +55,9 @@ export const deniedType = 'ipv4_addr . ipv4_addr . inet_proto . inet_service';
  * way.
  */
 export function accessFilter(inputs: AccessInputs): { rules: readonly PacketRule[]; filter: AccessFilter } {
-  const { link, range, ends, toLocal } = inputs;
+  const { link, range, ends, toLocal, devices } = inputs;
   const lookups = writeLookups(link, range, ends);
+  const toDevices = writeDevices(range, devices, refuse(range));
   const family = familyOf(range);
   const inTunnel = ends.map(({ ranges }) => ranges);
   const here = ends.map(({ ranges }, index) => (index === 0 ? ranges : ranges.map(toLocal)));
@@ -69,20 +74,29 @@ export function accessFilter(inputs: AccessInputs): { rules: readonly PacketRule
     dispatch('in_ends', 'jump in', inTunnel),
     dispatch('either_ends', 'jump either', here),
     ...(hasLans ? [dispatch('out_ends', 'goto out', lans)] : []),
+    ...(devices.length > 0
+      ? [
+          dispatch(
+            'device_ends',
+            'goto device',
+            devices.map(({ ranges }) => ranges),
+          ),
+        ]
+      : []),
     ...lookups.sets,
+    ...toDevices.sets,
   ];
   const byLan = hasLans ? [`ct original ${protocolOf(range)} saddr vmap @out_ends`] : [];
   const outward: AccessChain = { name: 'outward', texts: [...byLan, 'goto out0'] };
   return {
     rules: hookedRules(inputs),
-    filter: { chains: [...lookups.chains, outward], sets, identity: digestElements(sets) },
+    filter: { chains: [...lookups.chains, ...toDevices.chains, outward], sets, identity: digestElements(sets) },
   };
 }
 
 /** The rules for packets to this host, through it, and from it. */
-function hookedRules({ link, range, own, forwards, services }: AccessInputs): PacketRule[] {
+function hookedRules({ link, range, own, forwards, services, devices }: AccessInputs): PacketRule[] {
   const ip = protocolOf(range);
-  const icmp = familyOf(range) === 4 ? 'icmp' : 'ipv6-icmp';
   const [outOf, into] = [`iifname "${link}"`, `oifname "${link}"`];
   const judge = (side: string, inward: 'original' | 'reply', outward: 'original' | 'reply', local: string) => [
     `${side} ct direction original tcp flags & (fin|syn|rst|ack) == syn ct mark set ct mark | ${begunMark}`,
@@ -92,20 +106,24 @@ function hookedRules({ link, range, own, forwards, services }: AccessInputs): Pa
     }),
     `${side} ct direction ${inward} ct original ${ip} daddr vmap @in_ends`,
     `${side} ct direction ${outward} jump outward`,
-    `${side} meta l4proto ${icmp} ct state related accept`,
+    `${side} ${acceptErrors(range)}`,
     `${side} ${goesOn} ct state { invalid, untracked } ${ip} ${local} vmap @either_ends`,
     `${side} ${goesOn} ct mark & ${begunMark} == 0x0 ${ip} ${local} vmap @either_ends`,
     ...(side === outOf ? [`${side} ct direction original ${dropsWakes}`] : []),
-    `${side} ct direction original meta l4proto { tcp, udp } update @${deniedSet} { ${ip} saddr . ${ip} daddr . meta l4proto . th dport }`,
-    `${side} ct direction original counter reject with icmpx admin-prohibited`,
+    ...refuse(range)
+      .slice(0, -1)
+      .map((text) => `${side} ${text}`),
   ];
   const arriving = judge(outOf, 'original', 'reply', 'daddr');
   const leaving = judge(into, 'reply', 'original', 'saddr');
   const write = (chain: PacketRule['chain'], texts: readonly string[]) =>
     texts.map((text): PacketRule => ({ name: 'judge', chain, text }));
-  // A relay does not judge: the hosts at both ends do.
-  const relayed = `${outOf} ${into} accept`;
-  const through = [relayed, ...arriving, `${outOf} counter drop`, ...leaving, `${into} counter drop`];
+  // A relay does not judge: the hosts at both ends do, unless no other host reaches one of them.
+  const relayed = [
+    ...(devices.length > 0 ? [`${outOf} ${into} ct original ${ip} daddr vmap @device_ends`] : []),
+    `${outOf} ${into} accept`,
+  ];
+  const through = [...relayed, ...arriving, `${outOf} counter drop`, ...leaving, `${into} counter drop`];
   const reset = `${outOf} ${ip} saddr ${range} ${ip} daddr ${own} tcp dport ${probedPort} reject with tcp reset`;
   return [
     { name: 'answer-probes', chain: 'probed', text: reset },
@@ -113,6 +131,17 @@ function hookedRules({ link, range, own, forwards, services }: AccessInputs): Pa
     ...(forwards ? write('judging', through) : []),
     // This host also reports errors about packets of no connection.
     ...write('sending', [...leaving, `${into} meta l4proto { tcp, udp } counter drop`]),
+  ];
+}
+
+/** Records and refuses a connection that no rule allows, and drops its other packets. */
+function refuse(range: Prefix): string[] {
+  const ip = protocolOf(range);
+  const ends = `${ip} saddr . ${ip} daddr . meta l4proto . th dport`;
+  return [
+    `ct direction original meta l4proto { tcp, udp } update @${deniedSet} { ${ends} }`,
+    'ct direction original counter reject with icmpx admin-prohibited',
+    'counter drop',
   ];
 }
 

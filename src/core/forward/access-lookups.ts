@@ -1,6 +1,6 @@
 import { addressIn, type Family, familyOf, type Prefix } from '../net/cidr.ts';
 import { probedPort } from '../rules/evaluate.ts';
-import type { Access, Admitted, LocalEnd, NumberRange } from '../rules/resolve.ts';
+import type { Access, Admitted, DeviceEnd, LocalEnd, NumberRange } from '../rules/resolve.ts';
 import { formatPorts, subtractPorts } from '../rules/selector.ts';
 import { protocolOf } from './nft-words.ts';
 
@@ -29,7 +29,7 @@ export interface AccessFilter {
   readonly identity: string;
 }
 
-type Lookups = Omit<AccessFilter, 'identity'>;
+export type Lookups = Omit<AccessFilter, 'identity'>;
 
 /**
  * How to find the other side of a connection, and the port at its destination. A connection toward
@@ -47,6 +47,7 @@ const directions = {
   },
 } as const;
 
+type Direction = keyof typeof directions;
 const both = ['inward', 'outward'] as const;
 
 /**
@@ -59,47 +60,79 @@ export function writeLookups(link: string, range: Prefix, ends: readonly LocalEn
   return { chains: lookups.flatMap(({ chains }) => chains), sets: lookups.flatMap(({ sets }) => sets) };
 }
 
-function writeEnd(end: LocalEnd, index: number, link: string, range: Prefix): Lookups {
-  const ip = protocolOf(range);
-  const sides = both.map((direction) => {
-    const { prefix, other, port, arriving, leaving } = directions[direction];
-    const name = `${prefix}${index}`;
-    const sets = writeSets(name, end[direction], familyOf(range));
-    const remote = `${other} ${ip} saddr`;
-    const exempt = [...probesOf(range), ...(direction === 'outward' ? [wakes] : [])];
-    const probes = index === 0 ? exempt.map((match) => `${match} ${remote} ${range} accept`) : [];
-    const has = (suffix: string) => sets.some((set) => set.name === `${name}_${suffix}`);
-    const refuse = (by: string) => (has('refused') ? [`${by} @${name}_refused return`] : []);
-    const everything = (by: string) => (has('any') ? [`${by} @${name}_any accept`] : []);
-    const ports = (protocol: 'tcp' | 'udp', key: string) =>
-      [protocol, `${protocol}_wide`]
-        .filter(has)
-        .map((suffix) => `meta l4proto ${protocol} ${key} @${name}_${suffix} accept`);
-    const icmp = familyOf(range) === 4 ? 'icmp' : 'ipv6-icmp';
-    const texts = [
-      ...probes,
-      ...refuse(remote),
-      ...ports('tcp', `${remote} . ${port}`),
-      ...ports('udp', `${remote} . ${port}`),
-      ...everything(remote),
-      ...(has('icmp') ? [`meta l4proto ${icmp} ${remote} @${name}_icmp accept`] : []),
-    ];
-    const ongoing = [
-      [`iifname "${link}"`, `${ip} saddr`, arriving],
-      [`oifname "${link}"`, `${ip} daddr`, leaving],
-    ] as const;
-    // Only `outward`, the last one, refuses peers.
-    const unknown = [
-      ...ongoing.flatMap(([side, field]) => refuse(`${side} ${field}`)),
-      ...ongoing.flatMap(([side, field, port]) => [
-        ...ports('tcp', `${side} ${field} . tcp ${port}`),
-        ...everything(`${side} ${field}`),
-      ]),
-    ];
-    return { sets, chain: { name, texts }, unknown };
+/**
+ * Writes the chains `deviceN` of peers that this host alone reaches: what is allowed toward them.
+ * They end with the given refusal.
+ */
+export function writeDevices(range: Prefix, devices: readonly DeviceEnd[], refusal: readonly string[]): Lookups {
+  const ends = devices.map(({ inward }, index) => {
+    const name = `device${index}`;
+    const { sets, known } = writeSide(name, inward, 'inward', range);
+    const allowed = [...exempt(probesOf(range), 'inward', range), ...known, acceptErrors(range)];
+    return { sets, chain: { name, texts: [...allowed, ...refusal] } };
   });
-  const either: AccessChain = { name: `either${index}`, texts: sides.flatMap(({ unknown }) => unknown) };
+  return { chains: ends.map(({ chain }) => chain), sets: ends.flatMap(({ sets }) => sets) };
+}
+
+function writeEnd(end: LocalEnd, index: number, link: string, range: Prefix): Lookups {
+  const sides = both.map((direction) => {
+    const name = `${directions[direction].prefix}${index}`;
+    const { sets, known, ongoing } = writeSide(name, end[direction], direction, range);
+    const never = direction === 'outward' ? [...probesOf(range), wakes] : probesOf(range);
+    const texts = [...(index === 0 ? exempt(never, direction, range) : []), ...known];
+    return { sets, chain: { name, texts }, ongoing: ongoing(link) };
+  });
+  const either: AccessChain = { name: `either${index}`, texts: sides.flatMap(({ ongoing }) => ongoing) };
   return { chains: [...sides.map(({ chain }) => chain), either], sets: sides.flatMap(({ sets }) => sets) };
+}
+
+/** Accepts packets between peers that match. */
+function exempt(matches: readonly string[], direction: Direction, range: Prefix): string[] {
+  const remote = `${directions[direction].other} ${protocolOf(range)} saddr`;
+  return matches.map((match) => `${match} ${remote} ${range} accept`);
+}
+
+/**
+ * The sets of one direction, and the rules that search them: `known` for a connection in that
+ * direction, `ongoing` for a TCP packet that may belong to one.
+ */
+function writeSide(name: string, access: Access, direction: Direction, range: Prefix) {
+  const { other, port, arriving, leaving } = directions[direction];
+  const ip = protocolOf(range);
+  const icmp = familyOf(range) === 4 ? 'icmp' : 'ipv6-icmp';
+  const sets = writeSets(name, access, familyOf(range));
+  const has = (suffix: string) => sets.some((set) => set.name === `${name}_${suffix}`);
+  const refuse = (by: string) => (has('refused') ? [`${by} @${name}_refused return`] : []);
+  const everything = (by: string) => (has('any') ? [`${by} @${name}_any accept`] : []);
+  const ports = (protocol: 'tcp' | 'udp', key: string) =>
+    [protocol, `${protocol}_wide`]
+      .filter(has)
+      .map((suffix) => `meta l4proto ${protocol} ${key} @${name}_${suffix} accept`);
+  const remote = `${other} ${ip} saddr`;
+  const known = [
+    ...refuse(remote),
+    ...ports('tcp', `${remote} . ${port}`),
+    ...ports('udp', `${remote} . ${port}`),
+    ...everything(remote),
+    ...(has('icmp') ? [`meta l4proto ${icmp} ${remote} @${name}_icmp accept`] : []),
+  ];
+  const ongoing = (link: string) => {
+    const sides = [
+      [`iifname "${link}" ${ip} saddr`, arriving],
+      [`oifname "${link}" ${ip} daddr`, leaving],
+    ] as const;
+    // Only `outward`, the last side of a chain, refuses peers: nothing follows that could accept.
+    return [
+      ...sides.flatMap(([remote]) => refuse(remote)),
+      ...sides.flatMap(([remote, field]) => [...ports('tcp', `${remote} . tcp ${field}`), ...everything(remote)]),
+    ];
+  };
+  return { sets, known, ongoing };
+}
+
+/** Accepts ICMP errors about connections. */
+export function acceptErrors(range: Prefix): string {
+  return `meta l4proto ${familyOf(range) === 4 ? 'icmp' : 'ipv6-icmp'} ct state related accept`;
 }
 
 /** A host sends these to start a handshake. The destination drops them: see {@link dropsWakes}. */

@@ -5,7 +5,8 @@ import type { Options } from '../map/options.ts';
 import { behindRoutes, isMapped, type PrefixMap } from '../map/prefix-maps.ts';
 import { addressIn, covers, familyOf, isDefaultRoute, type Prefix, rangeOf } from '../net/cidr.ts';
 import { assignedRoutes } from '../routing/topology/route-owner.ts';
-import { resolveAccess } from '../rules/resolve.ts';
+import { isDirect } from '../routing/topology/via-connectors.ts';
+import { resolveAccess, resolveDevices } from '../rules/resolve.ts';
 import { accessFilter } from './access-filter.ts';
 import type { AccessFilter } from './access-lookups.ts';
 import { arrivalRules } from './arrival-rules.ts';
@@ -113,9 +114,11 @@ function closedRules({ link, map, self, forwards, services = [] }: HostRulesInpu
   if (rules === undefined) return null;
   const served = self.type === 'connector' ? assignedRoutes(map, self) : [];
   const ends = resolveAccess({ ...map, rules }, self, served);
+  const devices = map.peers.filter((peer) => peer.via && !peer.enforcesRules && isDirect(peer, self, map));
   const inside = [map.cidr, ...map.routes.filter((route) => !isDefaultRoute(route))];
   return accessFilter({
     ...{ link, range: map.cidr, own: self.address, ends, forwards },
+    devices: self.type === 'connector' ? resolveDevices({ ...map, rules }, self, devices) : [],
     services: distinctSockets([...services, ...(rules.services ?? [])]).filter(({ address }) =>
       inside.some((prefix) => covers(prefix, address)),
     ),

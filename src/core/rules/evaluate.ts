@@ -1,6 +1,7 @@
 import type { Flow, Rule, Selector } from '../map/access-rules.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
 import { type Address, covers, type Prefix } from '../net/cidr.ts';
+import { enforcementIn } from './enforcement.ts';
 
 /** What decides on a flow. */
 export type Decision =
@@ -27,7 +28,9 @@ export function evaluate({ cidr, peers, rules }: RuledNetwork, flow: Flow): Deci
   if (rules === undefined) return { allowed: true, by: 'open' };
   const receiver = peers.find((peer) => peer.address === flow.to);
   if (isProbe(flow) && covers(cidr, flow.from) && covers(cidr, flow.to)) return { allowed: true, by: 'always' };
-  if (rules.requiresEnforcement && receiver && !receiver.enforcesRules) return { allowed: false, by: 'unenforced' };
+  if (rules.requiresEnforcement && receiver && enforcementIn({ peers })(receiver) === 'nothing') {
+    return { allowed: false, by: 'unenforced' };
+  }
   const rule = rulesBetween({ cidr, peers, rules }, flow.from, flow.to).find((each) => admits(each, flow));
   return rule === undefined ? { allowed: false, by: 'closed' } : { allowed: true, by: 'rule', rule };
 }

@@ -1,6 +1,7 @@
 import type { AccessRules, PortRange, Rule, Selector } from '../map/access-rules.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
 import { type Address, type Family, familyOf, hostPrefix, type Prefix, rangeOf } from '../net/cidr.ts';
+import { enforcementIn } from './enforcement.ts';
 import { mergePorts } from './selector.ts';
 
 /** The protocols and ports that rules allow together. An empty list allows none. */
@@ -54,14 +55,11 @@ type Ruled = Pick<NetworkMap, 'cidr' | 'peers'> & { readonly rules: AccessRules 
 export function resolveAccess(given: Ruled, self: Peer, served: readonly Prefix[]): readonly LocalEnd[] {
   const family = familyOf(given.cidr);
   const map = isExcessive(given) ? { ...given, rules: { ...given.rules, rules: [] } } : given;
-  const { rules } = map.rules;
   const resolve = accessResolver(map, self);
-  const ownRules = (direction: Direction) =>
-    indexesOf(rules, (rule) => localSelectors(rule, direction).some((selector) => selectsPeer(selector, self)));
   const own: LocalEnd = {
     ranges: [numbersOf(hostPrefix(self.address))],
-    inward: resolve('inward', map.rules.requiresEnforcement && !self.enforcesRules ? [] : ownRules('inward')),
-    outward: resolve('outward', ownRules('outward')),
+    inward: resolve('inward', rulesToward(map, self)),
+    outward: resolve('outward', rulesOf(map.rules, self, 'outward')),
   };
   const parts = splitRoutes(
     served.filter((route) => familyOf(route) === family),
@@ -73,6 +71,32 @@ export function resolveAccess(given: Ruled, self: Peer, served: readonly Prefix[
     return { ranges: group, inward: resolve('inward', inward), outward: resolve('outward', outward) };
   });
   return [own, ...ends];
+}
+
+/** Devices to which a connector alone applies the rules, and what may reach them. */
+export type DeviceEnd = Pick<LocalEnd, 'ranges' | 'inward'>;
+
+/** Resolves the rules for peers that are reached through this host alone, such as phones. */
+export function resolveDevices(given: Ruled, self: Peer, devices: readonly Peer[]): readonly DeviceEnd[] {
+  const map = isExcessive(given) ? { ...given, rules: { ...given.rules, rules: [] } } : given;
+  const resolve = accessResolver(map, self);
+  const groups = Map.groupBy(devices, (device) => rulesToward(map, device).join());
+  return [...groups.values()].flatMap((group): DeviceEnd[] => {
+    const [first] = group;
+    if (first === undefined) return [];
+    const ranges = group.map(({ address }) => numbersOf(hostPrefix(address)));
+    return [{ ranges, inward: resolve('inward', rulesToward(map, first)) }];
+  });
+}
+
+/** The rules with this peer as a destination: none if enforcement is required, and nothing does. */
+function rulesToward(map: Ruled, peer: Peer): number[] {
+  const isRefused = map.rules.requiresEnforcement && enforcementIn(map)(peer) === 'nothing';
+  return isRefused ? [] : rulesOf(map.rules, peer, 'inward');
+}
+
+function rulesOf({ rules }: AccessRules, peer: Peer, direction: Direction): number[] {
+  return indexesOf(rules, (rule) => localSelectors(rule, direction).some((selector) => selectsPeer(selector, peer)));
 }
 
 /** Sixteen times what our control plane allows per host. */
@@ -123,6 +147,7 @@ function splitRoutes(served: readonly Prefix[], { cidr, rules: { rules } }: Rule
 /** Returns a function that resolves the other side of the given rules. */
 function accessResolver({ cidr, peers, rules: { rules, requiresEnforcement } }: Ruled, self: Peer) {
   const others = peers.filter(({ id }) => id !== self.id);
+  const enforcedBy = enforcementIn({ peers });
   const byId = new Map(others.map((peer) => [`${peer.id}`, peer]));
   const byTag = new Map<string, Peer[]>();
   for (const peer of others) for (const tag of peer.tags ?? []) append(byTag, tag, peer);
@@ -153,7 +178,7 @@ function accessResolver({ cidr, peers, rules: { rules, requiresEnforcement } }: 
     const union = (more: readonly number[]) => admit(distinct([...forAll, ...more]));
     const general = union([]);
     // Of a peer whose host enforces nothing, connections to it are refused where they begin.
-    const isRefused = (peer: Peer) => direction === 'outward' && requiresEnforcement && !peer.enforcesRules;
+    const isRefused = (peer: Peer) => direction === 'outward' && requiresEnforcement && enforcedBy(peer) === 'nothing';
     const refused = others.filter(isRefused).map(({ address }) => address);
     const special = [...forPeers].flatMap(([peer, more]): AdmittedRange[] => {
       const admitted = union(more);

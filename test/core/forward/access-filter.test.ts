@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { firewallMarks, sameButElements } from '../../../src/core/forward/own-table.ts';
 import type { Firewall } from '../../../src/core/forward/packet-rule.ts';
-import type { Rule, ServiceSocket } from '../../../src/core/map/access-rules.ts';
+import type { AccessRules, Rule, ServiceSocket } from '../../../src/core/map/access-rules.ts';
+import type { Peer } from '../../../src/core/map/model.ts';
 import { plan } from '../../../src/core/reconcile/plan.ts';
 import { renderElements, renderFirewall } from '../../../src/host/linux/nft/own-table.ts';
 import { address, bare, desireFor, dialled, network, peer, prefix } from '../samples.ts';
@@ -55,6 +56,36 @@ describe('the packet filter of a closed network', () => {
     const texts = textsOf(firewallOf([], [{ address: address(at), port: 8787 }]), 'sending');
     const accepts = `oifname "cpn0" meta l4proto tcp ct original ip daddr ${at} ct original proto-dst 8787 accept`;
     expect(texts.includes(accepts)).toBe(isOpen);
+  });
+
+  describe('of a connector that a phone dials', () => {
+    const phone = peer(5, { via: { connector: 2 } });
+    const toPhone: Rule = { ...ssh, to: [{ kind: 'peer', id: 5 }] };
+    const at = (connectors: Peer, changes: Partial<AccessRules> = {}) => {
+      const rules = { rules: [toPhone], requiresEnforcement: false, ...changes };
+      const map = network([self, connectors, ...peers.slice(2), phone], { routes: [lan], rules });
+      return desireFor(connectors, map, hasNft).firewall as Firewall;
+    };
+    const elementsOf = ({ access }: Firewall, name: string) => access?.sets.find((set) => set.name === name)?.elements;
+
+    it('judges what it relays to the phone, before it relays anything', () => {
+      const firewall = at(connector);
+      expect(textsOf(firewall, 'judging').slice(0, 2)).toEqual([
+        'iifname "cpn0" oifname "cpn0" ct original ip daddr vmap @device_ends',
+        'iifname "cpn0" oifname "cpn0" accept',
+      ]);
+      expect(elementsOf(firewall, 'device_ends')).toEqual(['10.77.0.5 : goto device0']);
+      expect(elementsOf(firewall, 'device0_tcp')).toEqual(['10.77.0.3 . 22']);
+      expect(firewall.access?.chains.find(({ name }) => name === 'device0')?.texts.at(-1)).toBe('counter drop');
+    });
+
+    it('lets nothing reach it where enforcement is required, unless each connector enforces', () => {
+      const required = { requiresEnforcement: true };
+      expect(elementsOf(at(connector, required), 'device0_tcp')).toBeUndefined();
+      expect(elementsOf(at({ ...connector, enforcesRules: true }, required), 'device0_tcp')).toEqual([
+        '10.77.0.3 . 22',
+      ]);
+    });
   });
 
   it('has the same marks for the same rules, and others for other elements', () => {
