@@ -44,11 +44,11 @@ export const explain: Command = {
 /** The connection to explain; null without a port and a protocol. */
 function readFlow(input: Input): ExplainedFlow | null {
   const port = input.number('port', 1, 65_535) ?? null;
-  const text = input.text('protocol');
-  const protocol = text === undefined ? 'tcp' : protocols.find((each) => each === text);
+  const text = input.text('protocol') ?? 'tcp';
+  const protocol = protocols.find((each) => each === text);
   if (protocol === undefined) {
     throw new InvalidValue('--protocol', text, `must be one of ${protocols.join(', ')}`);
   }
   if (protocol === 'icmp' && port !== null) throw new WrongUsage('icmp has no ports: leave out --port');
-  return text === undefined && port === null ? null : { protocol, port };
+  return port === null && !input.has('protocol') ? null : { protocol, port };
 }

@@ -13,8 +13,8 @@ export interface ExplainedFlow {
 }
 
 /**
- * Checks whether the rules of a closed network allow a connection from this host to the address, and
- * names the hosts that decide. Empty in an open network.
+ * Checks whether the rules of a closed network allow a connection from this host to the address,
+ * and names the hosts that decide. Empty in an open network.
  */
 export function checkRules(address: Address, view: NetworkOnHost, flow: ExplainedFlow | null): Check[] {
   const { map } = view;

@@ -49,8 +49,8 @@ type Ruled = Pick<NetworkMap, 'cidr' | 'peers'> & { readonly rules: AccessRules 
 
 /**
  * Resolves the rules for one host: by its own address, and by the parts of the routes that it
- * serves. The first end has the host's own address. Agrees with `evaluate`, except that rules beyond
- * all bounds allow nothing: a service must not exhaust its hosts.
+ * serves. The first end has the host's own address. Agrees with `evaluate`, except that rules
+ * beyond all bounds allow nothing: a service must not exhaust its hosts.
  */
 export function resolveAccess(given: Ruled, self: Peer, served: readonly Prefix[]): readonly LocalEnd[] {
   const family = familyOf(given.cidr);

@@ -57,7 +57,7 @@ describe('a connection', () => {
     ['another protocol', { protocol: 'udp' }, {}, false],
     ['its port', { protocol: 'tcp', ports: [{ first: 22, last: 22 }] }, {}, true],
     ['the end of a range', { protocol: 'tcp', ports: [{ first: 20, last: 22 }] }, {}, true],
-    ['a range beside it', { protocol: 'tcp', ports: [{ first: 23, last: 25 }] }, {}, false],
+    ['the range after it', { protocol: 'tcp', ports: [{ first: 23, last: 25 }] }, {}, false],
     ['every protocol, of another one', {}, { protocol: 'other', port: null }, true],
     ['tcp, of another one', { protocol: 'tcp' }, { protocol: 'other', port: null }, false],
     ['icmp', { protocol: 'icmp' }, { protocol: 'icmp', port: null }, true],
