@@ -30,7 +30,6 @@ export const aliases = {
     mode: ['mode'],
     list: ['rules'],
     requireEnforcement: ['require_enforcement'],
-    controlPlane: ['control_plane'],
     name: ['name'],
     from: ['from'],
     to: ['to'],

@@ -1,6 +1,5 @@
-import type { AccessRules, Rule, ServiceSocket } from '../../core/map/access-rules.ts';
+import type { AccessRules, Rule } from '../../core/map/access-rules.ts';
 import type { NetworkMap } from '../../core/map/model.ts';
-import { tryParseAddress } from '../../core/net/cidr.ts';
 import { parseMapSelector } from '../../core/rules/map-selector.ts';
 import { parsePorts } from '../../core/rules/selector.ts';
 import { aliases } from '../aliases.ts';
@@ -29,36 +28,13 @@ export function decodeRules(network: Field, base?: NetworkMap): Pick<NetworkMap,
   });
   if (rules === null) return {};
   const list = rules.find(names.list);
-  const services = rules.tryFind(names.controlPlane, (found) => found.items(mostServices).flatMap(readSocket)) ?? [];
   const requiresEnforcement = rules.tryFind(names.requireEnforcement, ({ value }) => value === true) === true;
-  if (list === null && base?.rules !== undefined) {
-    const { services: _, ...kept } = base.rules;
-    return { rules: { ...kept, requiresEnforcement, ...withServices(services) } };
-  }
+  if (list === null && base?.rules !== undefined) return { rules: { ...base.rules, requiresEnforcement } };
   const read = rules.need(names.list).items(mostRules).map(readRule);
   const unread = read.flatMap(({ name, isWhole }) => (isWhole ? [] : [name]));
-  const usable: AccessRules = {
-    rules: read.flatMap(({ rule }) => rule ?? []),
-    requiresEnforcement,
-    ...withServices(services),
-  };
+  const usable: AccessRules = { rules: read.flatMap(({ rule }) => rule ?? []), requiresEnforcement };
   return { rules: unread.length === 0 ? usable : { ...usable, unread } };
 }
-
-const mostServices = 16;
-
-function withServices(services: readonly ServiceSocket[]): Pick<AccessRules, 'services'> {
-  return services.length === 0 ? {} : { services };
-}
-
-/** An IPv4 address and a port, such as 10.77.0.1:443; none for another text. */
-function readSocket(field: Field): ServiceSocket[] {
-  const [, host = '', port = ''] = /^([0-9.]{7,15}):([0-9]{1,5})$/.exec(String(field.value)) ?? [];
-  const address = tryParseAddress(host);
-  return address === null || !isPort(Number(port)) ? [] : [{ address, port: Number(port) }];
-}
-
-const isPort = (port: number) => port >= 1 && port <= 65_535;
 
 interface ReadRule {
   readonly name: string;

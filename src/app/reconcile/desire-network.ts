@@ -98,7 +98,11 @@ function desireNetwork(inputs: DesireInputs): DesiredNetwork {
       forwarding: describeForwarding(state, observed, others),
       routeTable,
       strict: options.strictTunnel ? findExceptions(observed, routeTable) : null,
-      ...{ expired: inputs.expired, mapEnd: findMapEnd(state), services: locateServices(state) },
+      ...{
+        expired: inputs.expired,
+        mapEnd: findMapEnd(state),
+        services: locateServices(state, observed.underlay.addresses),
+      },
     },
     constraints,
   );

@@ -1,4 +1,4 @@
-import type { ServiceSocket } from '../../core/map/access-rules.ts';
+import type { ServiceSocket } from '../../core/forward/access-filter.ts';
 import {
   addressesOf,
   mergeAddresses,
@@ -92,13 +92,14 @@ export function locateApi(state: Joined): readonly Address[] {
 }
 
 /**
- * The sockets of the control plane, as this host reaches it. One on loopback also listens on this
- * host's other addresses, for the other peers.
+ * The sockets of the control plane, as this host reaches it. If it runs on this host, peers reach
+ * it at the tunnel address too. `own` lists the addresses of this host.
  */
-export function locateServices(state: Joined): readonly ServiceSocket[] {
+export function locateServices(state: Joined, own: readonly Address[]): readonly ServiceSocket[] {
   const port = dialledPort(state.service);
-  const { address } = state.membership.peer;
-  return locateApi(state).map((each) => ({ address: isLoopback(each) ? address : each, port }));
+  const found = locateApi(state);
+  const isHere = found.some((address) => isLoopback(address) || own.includes(address));
+  return [...found, ...(isHere ? [state.membership.peer.address] : [])].map((address) => ({ address, port }));
 }
 
 function apiHostOf({ service }: Joined): string {

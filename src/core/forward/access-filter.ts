@@ -1,5 +1,4 @@
 import { digestOf } from '../crypto/keys.ts';
-import type { ServiceSocket } from '../map/access-rules.ts';
 import { type Address, familyOf, type Prefix } from '../net/cidr.ts';
 import { probedPort } from '../rules/evaluate.ts';
 import type { DeviceEnd, LocalEnd, NumberRange } from '../rules/resolve.ts';
@@ -30,6 +29,11 @@ export interface AccessInputs {
   readonly forwards: boolean;
   /** The control plane's addresses and ports, which stay reachable. */
   readonly services: readonly ServiceSocket[];
+}
+
+export interface ServiceSocket {
+  readonly address: Address;
+  readonly port: number;
 }
 
 /**

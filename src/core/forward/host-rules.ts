@@ -1,5 +1,4 @@
 import type { Link, SshClient, Underlay } from '../host-state/actual.ts';
-import type { ServiceSocket } from '../map/access-rules.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
 import type { Options } from '../map/options.ts';
 import { behindRoutes, isMapped, type PrefixMap } from '../map/prefix-maps.ts';
@@ -7,7 +6,7 @@ import { addressIn, covers, familyOf, isDefaultRoute, type Prefix, rangeOf } fro
 import { assignedRoutes } from '../routing/topology/route-owner.ts';
 import { isDirect } from '../routing/topology/via-connectors.ts';
 import { resolveAccess, resolveDevices } from '../rules/resolve.ts';
-import { accessFilter } from './access-filter.ts';
+import { accessFilter, type ServiceSocket } from './access-filter.ts';
 import type { AccessFilter } from './access-lookups.ts';
 import { arrivalRules } from './arrival-rules.ts';
 import { forwardingRules, localRules } from './forwarding-rules.ts';
@@ -119,9 +118,7 @@ function closedRules({ link, map, self, forwards, services = [] }: HostRulesInpu
   return accessFilter({
     ...{ link, range: map.cidr, own: self.address, ends, forwards },
     devices: self.type === 'connector' ? resolveDevices({ ...map, rules }, self, devices) : [],
-    services: distinctSockets([...services, ...(rules.services ?? [])]).filter(({ address }) =>
-      inside.some((prefix) => covers(prefix, address)),
-    ),
+    services: services.filter(({ address }) => inside.some((prefix) => covers(prefix, address))),
     toLocal: (part) => {
       const at = addressIn(familyOf(map.cidr), part.first);
       const found = behind.find((each) => isMapped(each) && covers(each.route, at));
@@ -129,8 +126,4 @@ function closedRules({ link, map, self, forwards, services = [] }: HostRulesInpu
       return { first: part.first + by, last: part.last + by };
     },
   });
-}
-
-function distinctSockets(sockets: readonly ServiceSocket[]): ServiceSocket[] {
-  return [...new Map(sockets.map((socket) => [`${socket.address} ${socket.port}`, socket])).values()];
 }

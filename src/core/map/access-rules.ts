@@ -29,19 +29,11 @@ export interface Rule {
   readonly ports: readonly PortRange[];
 }
 
-/** A TCP socket that no rule closes. */
-export interface ServiceSocket {
-  readonly address: Address;
-  readonly port: number;
-}
-
 /** The rules of a closed network: what none of them allows is denied. */
 export interface AccessRules {
   readonly rules: readonly Rule[];
   /** True if no peer is a destination whose host does not enforce rules. */
   readonly requiresEnforcement: boolean;
-  /** Where hosts reach the control plane inside the network, as it states; absent for nowhere. */
-  readonly services?: readonly ServiceSocket[];
   /** Names of rules of which this version cannot use a part. They allow less, never more. */
   readonly unread?: readonly string[];
 }

@@ -1,5 +1,6 @@
 import type { KeyPair } from '../crypto/keys.ts';
 import type { Secret } from '../crypto/secret.ts';
+import type { ServiceSocket } from '../forward/access-filter.ts';
 import type { HostForwarding, Ingress } from '../forward/ingress.ts';
 import type { Ipv6Exceptions } from '../forward/ipv6-outside.ts';
 import { isIpv6Rule } from '../forward/ipv6-rules.ts';
@@ -9,7 +10,6 @@ import type { PathMtu } from '../health/path-mtu.ts';
 import type { SshClient } from '../host-state/actual.ts';
 import { aliasMark } from '../host-state/marks.ts';
 import type { Rule } from '../host-state/policy-rule.ts';
-import type { ServiceSocket } from '../map/access-rules.ts';
 import type { NetworkMap, Peer, PeerFailure, PeerId } from '../map/model.ts';
 import type { Options } from '../map/options.ts';
 import type { PeerLabels } from '../names/hosts-label.ts';

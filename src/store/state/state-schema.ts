@@ -103,7 +103,6 @@ const accessRules = v.object({
     }),
   ),
   requiresEnforcement: v.boolean(),
-  services: v.exactOptional(v.array(v.object({ address, port: int }))),
   unread: v.exactOptional(v.array(v.string())),
 });
 

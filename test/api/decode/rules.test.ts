@@ -79,23 +79,6 @@ describe('the rules of a map', () => {
     expect(() => decode(rules)).toThrow(BadReply);
   });
 
-  it('have the sockets of the control plane inside the network, without those of another form', () => {
-    const sockets = [
-      '10.77.0.1:443',
-      '10.77.0.1',
-      '10.77.0.1:0',
-      '10.77.0.1:70000',
-      'localhost:443',
-      7,
-      '1.2.3.4:1 } accept',
-    ];
-    const services = [{ address: '10.77.0.1', port: 443 }];
-    const base = network([peer(1)], { rules: { rules: [], requiresEnforcement: false } });
-    expect(decode({ ...closed(), control_plane: sockets })).toMatchObject({ services });
-    expect(decode({ mode: 'closed', control_plane: sockets }, base)).toMatchObject({ services });
-    expect(decode({ ...closed(), control_plane: 'x' })).not.toHaveProperty('services');
-  });
-
   it('stay those of the base in a delta without the list', () => {
     const base = network([peer(1)], { rules: { rules: [], requiresEnforcement: true } });
     expect(decode({ mode: 'closed' }, base)).toEqual({ rules: [], requiresEnforcement: false });

@@ -86,6 +86,7 @@ describe('a host of a closed network', () => {
     ['at a tunnel address', 'http://10.77.0.3:8787', '10.77.0.3 ct original proto-dst 8787'],
     ['at a tunnel address, with the usual port', 'https://10.77.0.3', '10.77.0.3 ct original proto-dst 443'],
     ['on loopback of this host', 'http://127.0.0.1:8787', '10.77.0.1 ct original proto-dst 8787'],
+    ['at another address of this host', 'https://203.0.113.22', '10.77.0.1 ct original proto-dst 443'],
     ['outside', 'https://203.0.113.99', null],
   ])('leaves the port of its control plane open, %s', async (_, url, open) => {
     const map = { ...mapAt('"1"', others), rules: closed() };

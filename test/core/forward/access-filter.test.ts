@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import type { ServiceSocket } from '../../../src/core/forward/access-filter.ts';
 import { firewallMarks, sameButElements } from '../../../src/core/forward/own-table.ts';
 import type { Firewall } from '../../../src/core/forward/packet-rule.ts';
-import type { AccessRules, Rule, ServiceSocket } from '../../../src/core/map/access-rules.ts';
+import type { AccessRules, Rule } from '../../../src/core/map/access-rules.ts';
 import type { Peer } from '../../../src/core/map/model.ts';
 import { plan } from '../../../src/core/reconcile/plan.ts';
 import { renderElements, renderFirewall } from '../../../src/host/linux/nft/own-table.ts';
