@@ -10,6 +10,7 @@ import { LoginPage } from './pages/login.tsx';
 import { NetworkPage } from './pages/network.tsx';
 import { NetworkEventsPage } from './pages/network-events.tsx';
 import { NetworkPeerPage } from './pages/network-peer.tsx';
+import { NetworkRulesPage } from './pages/network-rules.tsx';
 import { NetworksPage } from './pages/networks.tsx';
 import { PeersPage } from './pages/peers.tsx';
 import { KeptPhone } from './pages/phone.tsx';
@@ -111,6 +112,7 @@ function Page({ at }: { readonly at: ConsoleRoute }): JSX.Element {
     const { page, network } = at;
     if (page === 'peer') return <NetworkPeerPage key={`${network} ${at.peer}`} id={network} peer={at.peer} />;
     if (page === 'events') return <NetworkEventsPage key={network} id={network} />;
+    if (page === 'rules') return <NetworkRulesPage key={network} id={network} />;
     if (page === 'peers') return <PeersPage key={network} id={network} />;
     if (page === 'add-host') return <AddHostPage key={network} id={network} />;
     if (page === 'keys') return <KeysPage key={network} id={network} />;

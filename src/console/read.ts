@@ -30,3 +30,13 @@ export function useReading<Data>(path: string, version: unknown): PolledResource
   }, [path, version]);
   return reading;
 }
+
+/** The value once it has not changed for a moment, so that typing sends no request for each key. */
+export function useSettled<Value>(value: Value, ms = 300): Value {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), ms);
+    return () => clearTimeout(timer);
+  }, [value, ms]);
+  return settled;
+}

@@ -42,6 +42,7 @@ test.each([360, 1280, 2560])('pictures at %i pixels, with 0, 3, 8 and 300 peers'
     if (count === 0 || count === 3) continue;
     await look(`peers-${count}`, `#/networks/${id}/peers`, /peers/);
     await look(`events-${count}`, `#/networks/${id}/events`, /events/);
+    await look(`rules-${count}`, `#/networks/${id}/rules`, /: rules/);
     await look(`keys-${count}`, `#/networks/${id}/keys`, /keys/);
     if (peer !== null && count === 8) await look(`peer-${count}`, `#/networks/${id}/peer/${peer}`, /a peer/);
   }

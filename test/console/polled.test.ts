@@ -6,6 +6,7 @@ interface Polling {
   usePolled(path: string, version?: unknown): { items: unknown; problem: string | null; refresh(): Promise<void> };
 }
 interface Reading {
+  useSettled(value: string): string;
   useReading(path: string, version: unknown): { data: unknown; isRead: boolean; problem: string | null };
 }
 
@@ -15,6 +16,7 @@ let client: ConsoleClient;
 let requests: PageRequest[];
 let usePolled: Polling['usePolled'];
 let useReading: Reading['useReading'];
+let useSettled: Reading['useSettled'];
 beforeEach(async () => {
   vi.resetModules();
   browser = stubBrowser();
@@ -23,7 +25,7 @@ beforeEach(async () => {
   requests = holdRequests();
   client = await loadModule<ConsoleClient>('client');
   ({ usePolled } = await loadModule<Polling>('polled'));
-  ({ useReading } = await loadModule<Reading>('read'));
+  ({ useReading, useSettled } = await loadModule<Reading>('read'));
   vi.useFakeTimers();
 });
 afterEach(() => {
@@ -173,4 +175,17 @@ describe('a reading', () => {
     expect(reading.last).toEqual({ data: null, isRead: true, problem: null });
     await reading.remove();
   });
+});
+
+test('a value that is typed settles once, after the last key', async () => {
+  const typed = showHook((text: string) => useSettled(text));
+  await typed.show('4');
+  await typed.show('44');
+  await pass(200);
+  await typed.show('443');
+  await pass(200);
+  expect(typed.last).toBe('4');
+  await pass(100);
+  expect([typed.last, typed.shown.includes('44')]).toEqual(['443', false]);
+  await typed.remove();
 });

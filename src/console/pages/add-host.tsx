@@ -13,11 +13,14 @@ import {
   makeJoinCommands,
   readServiceAddress,
 } from '../logic/peers/join-commands.ts';
+import { splitWords } from '../logic/text/format.ts';
 import { Copy } from '../parts/copy.tsx';
 import { Choice, Field, Form } from '../parts/forms/form.tsx';
 import { NetworkFrame } from '../parts/network-frame.tsx';
 import { Problem } from '../parts/request-state.tsx';
 import { Time } from '../parts/time.tsx';
+import { useHasRules } from '../rules.ts';
+import { canAdminister } from '../session.ts';
 import { AddPhone } from './phone.tsx';
 
 export function AddHostPage({ id }: { readonly id: number }): JSX.Element {
@@ -52,6 +55,8 @@ function AddHost({ network }: { readonly network: Network }): JSX.Element {
   const [uses, setUses] = useState('1');
   const [hours, setHours] = useState('24');
   const [days, setDays] = useState('');
+  const [tags, setTags] = useState('');
+  const hasTags = useHasRules(network.id) && canAdminister();
   const [made, setMade] = useState<MadeKey | null>(null);
   const api = readServiceAddress(address);
   const dialled = kind === 'origin' || kind === 'connector' ? endpoint.trim() : '';
@@ -82,6 +87,7 @@ function AddHost({ network }: { readonly network: Network }): JSX.Element {
       expires_in_hours: Number(hours),
       peer_types: [kind],
       ...(expiry !== null && { peer_expires_in_hours: expiry }),
+      ...(hasTags && tags.trim() !== '' && { tags: splitWords(tags) }),
     });
     setMade({ key, type: kind, before });
   };
@@ -112,6 +118,16 @@ function AddHost({ network }: { readonly network: Network }): JSX.Element {
             value={endpoint}
             onChange={setEndpoint}
             hint={`HOST:PORT at which others dial the host. ${kind === 'connector' ? 'Without it, hosts behind NAT cannot reach the connector.' : 'Empty where they cannot reach it.'}`}
+          />
+        )}
+        {hasTags && (
+          <Field
+            label="Tags"
+            name="tags"
+            chars={32}
+            value={tags}
+            onChange={changeKey(setTags)}
+            hint="Rules select the host by them. Lower case letters, digits and hyphens, separated by blanks."
           />
         )}
         <div class="columns">

@@ -35,6 +35,7 @@ function Keys({ id }: { readonly id: number }): JSX.Element {
     { title: 'Uses', cell: ({ uses, max_uses }) => `${uses} of ${max_uses}` },
     { title: 'For', cell: ({ peer_types }) => peer_types?.map((type) => peerTypes[type]).join(', ') ?? 'any type' },
     { title: 'Routes', cell: ({ routes }) => routes?.join(' ') ?? 'any' },
+    { title: 'Tags', cell: ({ tags }) => tags?.join(' ') ?? 'none' },
     { title: 'Expires', cell: ({ expires_at }) => <Time at={expires_at} /> },
     {
       title: 'Actions',

@@ -17,12 +17,14 @@ import { TrafficChart } from '../parts/charts/traffic-chart.tsx';
 import { type OpenedPeer, PeerActions, PeerDialog } from '../parts/forms/peer-actions.tsx';
 import { NetworkFrame } from '../parts/network-frame.tsx';
 import { Loading, Problem } from '../parts/request-state.tsx';
+import { WhoReaches } from '../parts/rules/who-reaches.tsx';
 import { State, Verdict } from '../parts/state.tsx';
 import { Table } from '../parts/table.tsx';
 import { now, Time } from '../parts/time.tsx';
 import { type Fact, Facts, Remedies, Why } from '../parts/why.tsx';
 import { useReading } from '../read.ts';
 import { go, route } from '../router.ts';
+import { useHasRules } from '../rules.ts';
 import { canEdit } from '../session.ts';
 
 interface NetworkPeerPageProps {
@@ -112,6 +114,7 @@ function listFacts({ relay }: Network, peer: Peer, details: PeerDetails | null):
         {key !== null && ` with the key ${key.name}`}
       </>,
     ],
+    ...(peer.tags === undefined ? [] : [['Tags', peer.tags.join(', ')] as const]),
     ...(peer.suspended_at === undefined
       ? []
       : [['Suspended', <Time key="suspended" at={peer.suspended_at} />] as const]),
@@ -154,6 +157,7 @@ interface PeerViewProps {
 
 function PeerHealthView({ network, peer, health }: PeerViewProps): JSX.Element {
   const reach = useMemo(() => indexReach(network.peers, health), [network.peers, health]);
+  const hasRules = useHasRules(network.id);
   const samples = useRates(network.id, health).get(peer.id) ?? [];
   const own = reach.health.get(peer.id);
   const { summary, facts, remedies } = explainPeer(network, reach, peer);
@@ -180,6 +184,12 @@ function PeerHealthView({ network, peer, health }: PeerViewProps): JSX.Element {
       )}
       <Traffic network={network.id} peer={peer.id} />
       <Paths network={network} reach={reach} peer={peer} />
+      {hasRules && (
+        <>
+          <h2>Who can reach it</h2>
+          <WhoReaches network={network} to={`peer:${peer.name}`} />
+        </>
+      )}
       <Routes network={network} reach={reach} peer={peer} />
       {peer.peer_type === 'connector' && <Served network={network} reach={reach} peer={peer} />}
     </>

@@ -3,14 +3,26 @@ import { useMemo, useState } from 'preact/hooks';
 import type { Network } from '../../contract/network.ts';
 import type { Peer, PeerType } from '../../contract/peer.ts';
 import { listNames } from '../../core/util/list-names.ts';
+import type { Traffic } from '../logic/matrix/access.ts';
+import { cellShapes, nameCell } from '../logic/matrix/cells.ts';
 import { filterMatrix, isFiltered, type MatrixFilter, noFilter } from '../logic/matrix/filter-matrix.ts';
-import { type CellState, cellStates, groupOrder, type Reach, sumCounts, toGroup } from '../logic/matrix/reach.ts';
+import {
+  type CellState,
+  cellStates,
+  groupOrder,
+  type Reach,
+  stateOf,
+  sumCounts,
+  toGroup,
+} from '../logic/matrix/reach.ts';
 import { peerTypes } from '../logic/peers/peer-text.ts';
-import { Matrix } from '../parts/charts/matrix.tsx';
-import { Field } from '../parts/forms/form.tsx';
+import { MatrixOrNothing, MatrixSearch } from '../parts/charts/matrix-search.tsx';
+import { Choice } from '../parts/forms/form.tsx';
 import { State } from '../parts/state.tsx';
 import { Table } from '../parts/table.tsx';
 import { Why } from '../parts/why.tsx';
+import { useHasRules } from '../rules.ts';
+import { NetworkAccess } from './network-access.tsx';
 
 interface ReachProps {
   readonly network: Network;
@@ -20,67 +32,68 @@ interface ReachProps {
 /** With more peers than this, a summary by type is shown first. */
 const fewPeers = 30;
 
+type Shown = 'paths' | Traffic['protocol'];
+
+const shownChoices: readonly (readonly [Shown, string])[] = [
+  ['paths', 'paths, as hosts report them'],
+  ['tcp', 'who may use TCP'],
+  ['udp', 'who may use UDP'],
+  ['icmp', 'who may use ICMP'],
+];
+
+/** The matrix of all peers: how they reach each other, or what the rules allow. */
 export function NetworkReach({ network, reach }: ReachProps): JSX.Element {
+  const [shown, setShown] = useState<Shown>('paths');
+  const hasRules = useHasRules(network.id);
+  return (
+    <>
+      <h2>Who reaches whom</h2>
+      {hasRules && <Choice<Shown> label="Show" name="show" value={shown} options={shownChoices} onChange={setShown} />}
+      {shown === 'paths' ? (
+        <Paths network={network} reach={reach} />
+      ) : (
+        <NetworkAccess network={network} reach={reach} protocol={shown} />
+      )}
+    </>
+  );
+}
+
+function Paths({ network, reach }: ReachProps): JSX.Element {
   const [filter, setFilter] = useState<MatrixFilter>(noFilter);
   const [opened, setOpened] = useState<readonly [number, number] | null>(null);
   const { rows, columns } = useMemo(() => filterMatrix(reach, filter), [reach, filter]);
   const change = (fields: Partial<MatrixFilter>) => setFilter((before) => ({ ...before, ...fields }));
   const [from, to] = opened?.map((id) => reach.byId.get(id)) ?? [];
+  const cellOf = (row: Peer, column: Peer) => {
+    const state = stateOf(reach, row.id, column.id);
+    return { state, shape: cellShapes[state], label: nameCell(row.name, column.name, state) };
+  };
+  if (reach.rows.length === 0) {
+    return (
+      <div class="empty">
+        <p>
+          No host reports yet whom it reaches. The daemon reports: on a host, type{' '}
+          <code>sudo systemctl enable --now cpn</code>
+        </p>
+      </div>
+    );
+  }
   return (
     <>
-      <h2>Who reaches whom</h2>
-      {reach.rows.length === 0 ? (
-        <div class="empty">
-          <p>
-            No host reports yet whom it reaches. The daemon reports: on a host, type{' '}
-            <code>sudo systemctl enable --now cpn</code>
-          </p>
-        </div>
-      ) : (
-        <>
-          <Legend reach={reach} state={filter.state} onChange={(state) => change({ state })} />
-          {reach.rows.length > fewPeers && <Groups reach={reach} filter={filter} onChange={change} />}
-          <div class="search">
-            <Field
-              label="From"
-              name="from"
-              type="search"
-              value={filter.from}
-              onChange={(text) => change({ from: text })}
-              placeholder="Name, address, type or route"
-            />
-            <Field
-              label="To"
-              name="to"
-              type="search"
-              value={filter.to}
-              onChange={(text) => change({ to: text })}
-              placeholder="Name, address, type or route"
-            />
-            <p aria-live="polite">
-              {rows.length} of {reach.rows.length} rows, {columns.length} of {reach.columns.length} columns
-            </p>
-            {isFiltered(filter) && (
-              <button type="button" onClick={() => setFilter(noFilter)}>
-                Show all
-              </button>
-            )}
-          </div>
-          {rows.length === 0 || columns.length === 0 ? (
-            <div class="empty">
-              <p>No pair of peers matches. Type less in “From” and “To”, or click “Show all”.</p>
-            </div>
-          ) : (
-            <Matrix
-              network={network.id}
-              {...{ reach, rows, columns }}
-              onOpen={(row, column) => setOpened([row.id, column.id])}
-            />
-          )}
-          <p class="hint">Click a cell to see why. With the keyboard: arrows move, Enter opens.</p>
-        </>
-      )}
-      <Silent peers={reach.silent} isNeeded={reach.rows.length > 0} />
+      <Legend reach={reach} state={filter.state} onChange={(state) => change({ state })} />
+      {reach.rows.length > fewPeers && <Groups reach={reach} filter={filter} onChange={change} />}
+      <MatrixSearch
+        {...{ from: filter.from, to: filter.to }}
+        onChange={change}
+        counts={`${rows.length} of ${reach.rows.length} rows, ${columns.length} of ${reach.columns.length} columns`}
+        {...(isFiltered(filter) && { onClear: () => setFilter(noFilter) })}
+      />
+      <MatrixOrNothing
+        {...{ network: network.id, reach, rows, columns, cellOf }}
+        total={Math.max(reach.rows.length, reach.columns.length)}
+        onOpen={(row, column) => setOpened([row.id, column.id])}
+      />
+      <Silent peers={reach.silent} />
       {from && to && <Why {...{ network, reach, from, to }} onClose={() => setOpened(null)} />}
     </>
   );
@@ -155,14 +168,8 @@ function Groups({ reach, filter: { group }, onChange }: GroupsProps): JSX.Elemen
   );
 }
 
-function Silent({
-  peers,
-  isNeeded,
-}: {
-  readonly peers: readonly Peer[];
-  readonly isNeeded: boolean;
-}): JSX.Element | null {
-  if (peers.length === 0 || !isNeeded) return null;
+function Silent({ peers }: { readonly peers: readonly Peer[] }): JSX.Element | null {
+  if (peers.length === 0) return null;
   return (
     <p class="hint">
       {peers.length} {peers.length === 1 ? 'peer is' : 'peers are'} left out, because no path is reported from or to{' '}

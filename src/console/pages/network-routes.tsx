@@ -8,9 +8,12 @@ import { findBeginning, findFailovers, layOutFailovers } from '../logic/events/f
 import { linkTo } from '../logic/page/route.ts';
 import { findConnectors, findMappedLans } from '../logic/peers/connectors.ts';
 import { Timeline } from '../parts/charts/timeline.tsx';
+import { Dialog } from '../parts/forms/dialog.tsx';
+import { WhoReaches } from '../parts/rules/who-reaches.tsx';
 import { Verdict } from '../parts/state.tsx';
 import { Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
+import { useHasRules } from '../rules.ts';
 
 interface RoutesProps {
   readonly network: Network;
@@ -20,6 +23,8 @@ interface RoutesProps {
 
 export function NetworkRoutes({ network, health }: RoutesProps): JSX.Element {
   const { id, routes, peers, relay, spread } = network;
+  const hasRules = useHasRules(id);
+  const [opened, setOpened] = useState<string | null>(null);
   const verdicts = useMemo(() => new Map(health?.routes.map((each) => [each.route, each])), [health]);
   const names = useMemo(() => new Map(peers.map((peer) => [peer.id, peer.name])), [peers]);
   const link = (peer: number) => (
@@ -99,8 +104,31 @@ export function NetworkRoutes({ network, health }: RoutesProps): JSX.Element {
                 return connectors.join(', ') || 'none: hosts do not reach this route';
               },
             },
+            ...(hasRules
+              ? [
+                  {
+                    title: 'Actions',
+                    isActions: true,
+                    cell: (route: string) => (
+                      <button type="button" onClick={() => setOpened(route)}>
+                        Who can reach it<span class="hidden"> {route}</span>
+                      </button>
+                    ),
+                  },
+                ]
+              : []),
           ]}
         />
+      )}
+      {opened !== null && (
+        <Dialog title={`Who can reach ${opened}`} onClose={() => setOpened(null)}>
+          <WhoReaches network={network} to={`route:${opened}`} />
+          <div class="actions">
+            <button type="button" onClick={() => setOpened(null)}>
+              Close
+            </button>
+          </div>
+        </Dialog>
       )}
     </>
   );

@@ -2,6 +2,7 @@ import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { Network } from '../../contract/network.ts';
 import type { Peer, PeerType } from '../../contract/peer.ts';
+import type { Enforcement } from '../../contract/rules.ts';
 import { healthSource, useLive } from '../live.ts';
 import { linkTo } from '../logic/page/route.ts';
 import { describeProfile } from '../logic/peers/device.ts';
@@ -18,6 +19,7 @@ import {
   writeView,
 } from '../logic/peers/peer-list.ts';
 import { labelOf, peerTypes } from '../logic/peers/peer-text.ts';
+import { enforcers } from '../logic/rules/describe-rules.ts';
 import { type BulkAction, BulkActions, BulkDialog } from '../parts/forms/bulk-actions.tsx';
 import { Choice, Field } from '../parts/forms/form.tsx';
 import { PeerDialog } from '../parts/forms/peer-actions.tsx';
@@ -29,6 +31,7 @@ import { type Column, Table } from '../parts/table.tsx';
 import { now, Time } from '../parts/time.tsx';
 import { usePolled } from '../polled.ts';
 import { query, setQuery } from '../router.ts';
+import { useEnforcement } from '../rules.ts';
 import { canEdit } from '../session.ts';
 
 export function PeersPage({ id }: { readonly id: number }): JSX.Element {
@@ -70,12 +73,13 @@ function Peers({ network }: { readonly network: Network }): JSX.Element {
   const byId = useMemo(() => new Map(reports?.map((each) => [each.id, each])), [reports]);
   const paths = useMemo(() => summarizePaths(reports ?? []), [reports]);
   const rows = useMemo(() => makeRows(all, byId, paths, now.value), [all, byId, paths, now.value]);
+  const enforcement = useEnforcement(network, Math.floor(now.value / 60_000));
   const view = readView(query.value);
   const { search, state, type, sort, isDescending } = view;
   const found = useMemo(() => viewPeers(rows, view), [rows, search, state, type, sort, isDescending]);
   const columns = useMemo(
-    () => listColumns(network, isJudging, (peer) => setOpened({ action: 'change', peer })),
-    [network, isJudging],
+    () => listColumns(network, isJudging, enforcement, (peer) => setOpened({ action: 'change', peer })),
+    [network, isJudging, enforcement],
   );
   const change = (fields: Partial<PeerListView>) => setQuery(writeView({ ...view, ...fields }));
   const chosen = useMemo(() => found.flatMap(({ peer }) => (selected.has(peer.id) ? [peer] : [])), [found, selected]);
@@ -171,7 +175,12 @@ function Peers({ network }: { readonly network: Network }): JSX.Element {
   );
 }
 
-function listColumns(listed: Network, isJudging: boolean, onChange: (peer: Peer) => void): readonly Column<PeerRow>[] {
+function listColumns(
+  listed: Network,
+  isJudging: boolean,
+  enforcement: ReadonlyMap<number, Enforcement['by']> | null,
+  onChange: (peer: Peer) => void,
+): readonly Column<PeerRow>[] {
   const network = listed.id;
   const columns: readonly Column<PeerRow>[] = [
     {
@@ -255,6 +264,7 @@ function listColumns(listed: Network, isJudging: boolean, onChange: (peer: Peer)
       width: 1.5,
       cell: ({ health }) => (isJudging ? <Pending /> : (health?.version ?? '–')),
     },
+    ...(enforcement === null ? [] : [enforcementColumn(enforcement)]),
   ];
   if (!canEdit()) return columns;
   return [
@@ -270,6 +280,18 @@ function listColumns(listed: Network, isJudging: boolean, onChange: (peer: Peer)
       ),
     },
   ];
+}
+
+/** What enforces the rules of a closed network for connections to a peer. */
+function enforcementColumn(enforcement: ReadonlyMap<number, Enforcement['by']>): Column<PeerRow> {
+  return {
+    title: 'Enforced by',
+    width: 1.8,
+    cell: ({ peer }) => {
+      const by = enforcement.get(peer.id);
+      return by === undefined ? '–' : by === 'nothing' ? `✕ ${enforcers[by]}` : enforcers[by];
+    },
+  };
 }
 
 /** A second, fainter line of a cell. */
@@ -288,12 +310,12 @@ function describeRoutes({ relay }: Network, { id, peer_type, routes, priority = 
   return `${id === relay ? 'relay, ' : ''}${served}${rank}${withdrawn.length === 0 ? '' : `, withdrawn: ${withdrawn.join(' ')}`}`;
 }
 
-/** A peer's label if it differs from its name, and the end of its membership if there is one. */
+/** A peer's label if it differs from its name, its tags, and the end of its membership. */
 function Membership({ peer }: { readonly peer: Peer }): JSX.Element | null {
-  const { suspended_at, expires_at } = peer;
+  const { suspended_at, expires_at, tags = [] } = peer;
   const label = labelOf(peer);
   const at = suspended_at ?? expires_at;
-  if (label === null && at === undefined) return null;
+  if (label === null && at === undefined && tags.length === 0) return null;
   const isOver = expires_at !== undefined && Date.parse(expires_at) <= now.value;
   const what = suspended_at !== undefined ? 'suspended' : isOver ? 'expired' : 'expires';
   return (
@@ -301,7 +323,9 @@ function Membership({ peer }: { readonly peer: Peer }): JSX.Element | null {
       {' '}
       <span class="second">
         {label !== null && <span title="The name by which hosts resolve it">({label})</span>}
-        {label !== null && at !== undefined && ' '}
+        {label !== null && tags.length > 0 && ' '}
+        {tags.length > 0 && <span title="Tags">{tags.map((tag) => `tag:${tag}`).join(' ')}</span>}
+        {(label !== null || tags.length > 0) && at !== undefined && ' '}
         {at !== undefined && (
           <span>
             {what} <Time at={at} />

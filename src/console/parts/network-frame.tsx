@@ -4,6 +4,7 @@ import type { Network } from '../../contract/network.ts';
 import { networkSource, useLive } from '../live.ts';
 import { linkTo, type NetworkPage } from '../logic/page/route.ts';
 import { route } from '../router.ts';
+import { useHasRules } from '../rules.ts';
 import { canEdit } from '../session.ts';
 import { Deletion } from './deletion.tsx';
 import { PageTitle } from './page-title.tsx';
@@ -18,6 +19,7 @@ interface NetworkFrameProps {
 
 export function NetworkFrame({ id, title, children }: NetworkFrameProps): JSX.Element {
   const { data, problem } = useLive(networkSource(id));
+  const hasRules = useHasRules(id);
   const [deleted, setDeleted] = useState<number | null>(null);
   return (
     <>
@@ -26,6 +28,7 @@ export function NetworkFrame({ id, title, children }: NetworkFrameProps): JSX.El
         <Tab id={id} page="network" text="Overview" />
         <Tab id={id} page="peers" text="Peers" />
         <Tab id={id} page="events" text="Events" />
+        {hasRules && <Tab id={id} page="rules" text="Rules" />}
         {canEdit() && <Tab id={id} page="add-host" text="Add a host" />}
         {canEdit() && <Tab id={id} page="keys" text="Enrolment keys" />}
       </nav>

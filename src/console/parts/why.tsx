@@ -15,15 +15,18 @@ interface WhyProps {
   readonly from: Peer;
   readonly to: Peer;
   readonly onClose: () => void;
+  /** What the rules decide, above the path. */
+  readonly children?: ComponentChildren;
 }
 
-export function Why({ network, reach, from, to, onClose }: WhyProps): JSX.Element {
+export function Why({ network, reach, from, to, onClose, children }: WhyProps): JSX.Element {
   const isSelf = from.id === to.id;
   const explanation = isSelf ? null : explainPath(network, reach, from, to);
   const { summary, facts, remedies } = explanation ?? explainPeer(network, reach, from);
   const reportedAt = reach.health.get(from.id)?.reported_at ?? null;
   return (
     <Dialog title={isSelf ? from.name : `${from.name} to ${to.name}`} onClose={onClose}>
+      {children}
       {explanation && (
         <p>
           <State state={explanation.state} />

@@ -14,6 +14,7 @@ export const actionGroups = [
   ['', 'all'],
   ['peer', 'peers'],
   ['network', 'networks'],
+  ['rules', 'rules'],
   ['key', 'enrolment keys'],
   ['user', 'users'],
   ['login', 'logins'],

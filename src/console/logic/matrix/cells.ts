@@ -11,6 +11,17 @@ export const cellShapes: Readonly<Record<CellState, string>> = {
   unknown: 'M6.5 6.5H9.5V9.5H6.5Z',
 };
 
+/** What a cell of the matrix shows. */
+export interface MatrixCell {
+  /** The class of its state in the style. */
+  readonly state: string;
+  readonly shape: string;
+  /** For screen readers. */
+  readonly label: string;
+  /** For the pointer. */
+  readonly title?: string;
+}
+
 export function nameCell(from: string, to: string, state: string): string {
   return `${from} to ${to}: ${state}`;
 }

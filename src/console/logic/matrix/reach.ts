@@ -65,9 +65,9 @@ export function indexReach(peers: readonly Peer[], { peers: reports }: Health): 
     return found;
   };
   return {
-    rows: rows.sort(compare),
-    columns: columns.sort(compare),
-    silent: peers.filter(({ id }) => !reporting.has(id) && !named.has(id)).sort(compare),
+    rows: rows.sort(comparePeers),
+    columns: columns.sort(comparePeers),
+    silent: peers.filter(({ id }) => !reporting.has(id) && !named.has(id)).sort(comparePeers),
     ...{ byId, health },
     groups: countUnknown(rows, columns, named, known),
     pathOf: (from, to) => pathsOf(from).get(to),
@@ -81,7 +81,8 @@ export function stateOf(reach: Pick<Reach, 'pathOf'>, from: number, to: number):
   return reach.pathOf(from, to)?.path ?? 'unknown';
 }
 
-function compare(one: Peer, other: Peer): number {
+/** The order of the matrix: by type, then by name. */
+export function comparePeers(one: Peer, other: Peer): number {
   const rank = ({ peer_type }: Peer) => groupOrder.indexOf(peer_type);
   return rank(one) - rank(other) || collator.compare(one.name, other.name) || one.id - other.id;
 }

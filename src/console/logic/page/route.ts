@@ -3,7 +3,7 @@ export type ConsoleRoute =
   | { readonly page: NetworkPage; readonly network: number }
   | { readonly page: 'peer'; readonly network: number; readonly peer: number };
 
-export type NetworkPage = 'network' | 'peers' | 'events' | 'add-host' | 'keys';
+export type NetworkPage = 'network' | 'peers' | 'events' | 'rules' | 'add-host' | 'keys';
 
 /** The view of a page: names and non-default values. */
 export type Query = Readonly<Record<string, string>>;
@@ -19,11 +19,14 @@ export function parseRoute(hash: string): ConsoleRoute {
   if (first === 'networks' && isId(id)) {
     const network = Number(id);
     if (page === '') return { page: 'network', network };
-    if (page === 'peers' || page === 'events' || page === 'add-host' || page === 'keys') return { page, network };
+    const found = networkPages.find((each) => each === page);
+    if (found !== undefined) return { page: found, network };
   }
   if ((first === 'audit' || first === 'users' || first === 'account') && id === '') return { page: first };
   return { page: 'unknown' };
 }
+
+const networkPages: readonly NetworkPage[] = ['peers', 'events', 'rules', 'add-host', 'keys'];
 
 const isId = (text = '') => /^[1-9]\d{0,14}$/.test(text);
 

@@ -57,4 +57,9 @@ export function changeRoutes(
   return { routes: wanted === null ? null : [...wanted], expected_routes: routesShown };
 }
 
+/** No fields if the tags stay the same, in any order. */
+export function changeTags({ tags = [] }: Peer, wanted: readonly string[]): Pick<ChangePeer, 'tags'> {
+  return isSameSet(tags, wanted) ? {} : { tags: [...new Set(wanted)] };
+}
+
 const isSameSet = (a: readonly string[], b: readonly string[]) => a.toSorted().join() === b.toSorted().join();

@@ -19,7 +19,7 @@ export const peerTypes: Readonly<Record<PeerType, string>> = {
   admin_device: 'laptop or phone',
 };
 
-/** Peers that contain each word in name, label, address, endpoint, key, type or routes. */
+/** Peers that contain each word in name, label, address, endpoint, key, type, routes or tags. */
 export function searchPeers(peers: readonly Peer[], query: string): readonly Peer[] {
   const words = foldText(query).split(/\s+/).filter(Boolean);
   if (words.length === 0) return peers;
@@ -30,9 +30,11 @@ export function searchPeers(peers: readonly Peer[], query: string): readonly Pee
 }
 
 function textOf(peer: Peer): string {
-  const { address, endpoint, public_key, peer_type, routes = [], suspended_at } = peer;
+  const { address, endpoint, public_key, peer_type, routes = [], tags = [], suspended_at } = peer;
   const state = suspended_at === undefined ? '' : 'suspended';
-  return foldText([nameOf(peer), address, endpoint, public_key, peerTypes[peer_type], ...routes, state].join(' '));
+  return foldText(
+    [nameOf(peer), address, endpoint, public_key, peerTypes[peer_type], ...routes, ...tags, state].join(' '),
+  );
 }
 
 /** Letters that do not decompose into a base letter and a mark. */

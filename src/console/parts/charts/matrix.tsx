@@ -3,8 +3,8 @@
 import type { JSX } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import type { Peer } from '../../../contract/peer.ts';
-import { type CellPosition, cellShapes, moveByKey, nameCell, sizeCells, smallCell } from '../../logic/matrix/cells.ts';
-import { type CellState, type Reach, stateOf } from '../../logic/matrix/reach.ts';
+import { type CellPosition, type MatrixCell, moveByKey, sizeCells, smallCell } from '../../logic/matrix/cells.ts';
+import type { Reach } from '../../logic/matrix/reach.ts';
 import { linkTo } from '../../logic/page/route.ts';
 import { findVisibleRows, type VisibleRows } from '../../logic/page/visible-rows.ts';
 import { peerTypes } from '../../logic/peers/peer-text.ts';
@@ -12,11 +12,14 @@ import { peerTypes } from '../../logic/peers/peer-text.ts';
 /** Cells that are rendered beyond each edge of the screen. */
 const margin = 6;
 
-interface MatrixProps {
+export interface MatrixProps {
   readonly network: number;
   readonly reach: Reach;
   readonly rows: readonly Peer[];
   readonly columns: readonly Peer[];
+  /** The rows or columns without a filter. A filter does not resize the cells. */
+  readonly total: number;
+  readonly cellOf: (from: Peer, to: Peer) => MatrixCell;
   readonly onOpen: (from: Peer, to: Peer) => void;
 }
 
@@ -25,13 +28,12 @@ interface MatrixView {
   readonly columns: VisibleRows;
 }
 
-/** Rows report, columns are reported. A keyboard grid that renders only the visible cells. */
-export function Matrix({ network, reach, rows, columns, onOpen }: MatrixProps): JSX.Element {
+/** Rows send, columns receive. A keyboard grid that renders only the visible cells. */
+export function Matrix({ network, reach, rows, columns, total, cellOf, onOpen }: MatrixProps): JSX.Element {
   const place = useRef<HTMLDivElement>(null);
   const cells = useRef<HTMLDivElement>(null);
   const id = useId();
-  // From all peers, so that a filter does not resize the cells.
-  const size = sizeCells(Math.max(reach.rows.length, reach.columns.length), innerWidth);
+  const size = sizeCells(total, innerWidth);
   const [view, setView] = useState<MatrixView>(() => findView(size, rows.length, columns.length, 0, 0, 1200, 800));
   // By ids, so that an inserted row moves the position with its peers.
   const [at, setAt] = useState<{ readonly from: number; readonly to: number } | null>(null);
@@ -155,7 +157,7 @@ export function Matrix({ network, reach, rows, columns, onOpen }: MatrixProps): 
           {shownRows.map((from, row) => (
             <Row
               key={from.id}
-              {...{ id, reach, from, columns: shownColumns, row, size }}
+              {...{ id, reach, from, columns: shownColumns, row, size, cellOf }}
               rowIndex={view.rows.first + row}
               firstColumn={view.columns.first}
               active={at?.from === from.id ? at.to : null}
@@ -188,9 +190,10 @@ interface RowProps {
   readonly firstColumn: number;
   readonly active: number | null;
   readonly size: number;
+  readonly cellOf: MatrixProps['cellOf'];
 }
 
-function Row({ id, reach, from, columns, row, rowIndex, firstColumn, active, size }: RowProps): JSX.Element {
+function Row({ id, reach, from, columns, row, rowIndex, firstColumn, active, size, cellOf }: RowProps): JSX.Element {
   const scale = size / smallCell;
   const inset = (size - 16 * scale) / 2;
   const y = row * size + inset;
@@ -198,27 +201,30 @@ function Row({ id, reach, from, columns, row, rowIndex, firstColumn, active, siz
     <g role="row" aria-rowindex={rowIndex + 1}>
       {columns.map((to, column) => {
         const x = column * size + inset;
-        const isSelf = to.id === from.id;
-        const state = isSelf ? 'itself' : stateOf(reach, from.id, to.id);
-        const own = reach.health.get(from.id)?.state ?? 'unknown';
+        const { state, shape, label, title } = to.id === from.id ? cellOfSelf(reach, from) : cellOf(from, to);
         return (
           <path
             key={to.id}
             id={`${id}-${from.id}-${to.id}`}
             role="gridcell"
             aria-colindex={firstColumn + column + 1}
-            aria-label={isSelf ? `${from.name} itself: ${own}` : nameCell(from.name, to.name, state)}
+            aria-label={label}
             class={active === to.id ? `cell ${state} active` : `cell ${state}`}
             transform={`translate(${x} ${y}) scale(${scale})`}
-            d={isSelf ? selfShape : cellShapes[state as CellState]}
-          />
+            d={shape}
+          >
+            {title !== undefined && <title>{title}</title>}
+          </path>
         );
       })}
     </g>
   );
 }
 
-const selfShape = 'M0 0L16 16';
+function cellOfSelf(reach: Reach, { id, name }: Peer): MatrixCell {
+  const own = reach.health.get(id)?.state ?? 'unknown';
+  return { state: 'itself', shape: 'M0 0L16 16', label: `${name} itself: ${own}` };
+}
 
 function Separators({ rows, columns, size }: Pick<MatrixProps, 'rows' | 'columns'> & Pick<RowProps, 'size'>) {
   const [width, height] = [columns.length * size, rows.length * size];

@@ -6,6 +6,9 @@ import { Problem, Spinner } from '../request-state.tsx';
 
 const FieldErrors = createContext<ApiError['fields']>({});
 
+/** The problems of a field of the form, from the last time it was sent. */
+export const useFieldProblems = (name: string) => useContext(FieldErrors)[name] ?? [];
+
 interface FormProps {
   readonly submit: string;
   /** Sends the form. A thrown error is shown, with the rules of a 422 at their fields. */
@@ -92,7 +95,7 @@ const usualChars: Readonly<Record<NonNullable<FieldProps['type']>, number | unde
 export function Field(props: FieldProps): JSX.Element {
   const { label, name, value, onChange, hint, type = 'text', isMultiline = false, isRequired = false } = props;
   const id = useId();
-  const problems = useContext(FieldErrors)[name] ?? [];
+  const problems = useFieldProblems(name);
   const { chars = usualChars[type] } = props;
   const common = {
     id,
@@ -119,13 +122,25 @@ export function Field(props: FieldProps): JSX.Element {
           {hint}
         </p>
       )}
-      {problems.length > 0 && (
-        <p class="problem" id={`${id}-problem`}>
-          <span aria-hidden="true">✕ </span>
-          {problems.map((rule) => toSentence(`${label} ${rule}`)).join(' ')}
-        </p>
-      )}
+      <FieldProblems id={`${id}-problem`} label={label} problems={problems} />
     </div>
+  );
+}
+
+interface FieldProblemsProps {
+  readonly id: string;
+  readonly label: string;
+  readonly problems: readonly string[];
+}
+
+/** The problems of a field, each read after its label. */
+export function FieldProblems({ id, label, problems }: FieldProblemsProps): JSX.Element | null {
+  if (problems.length === 0) return null;
+  return (
+    <p class="problem" id={id}>
+      <span aria-hidden="true">✕ </span>
+      {problems.map((rule) => toSentence(`${label} ${rule}`)).join(' ')}
+    </p>
   );
 }
 

@@ -4,8 +4,10 @@ import type { Network } from '../../../contract/network.ts';
 import type { ChangePeer, Peer } from '../../../contract/peer.ts';
 import { announce } from '../../announcer.ts';
 import { ApiError, call } from '../../client.ts';
-import { changeRoutes } from '../../logic/peers/connectors.ts';
+import { changeRoutes, changeTags } from '../../logic/peers/connectors.ts';
 import { inDays, splitWords } from '../../logic/text/format.ts';
+import { useHasRules } from '../../rules.ts';
+import { canAdminister } from '../../session.ts';
 import { Losses } from '../removal.tsx';
 import { Time } from '../time.tsx';
 import { Confirm, Dialog } from './dialog.tsx';
@@ -73,6 +75,8 @@ function ChangePeerDialog({ network, peer, close, done }: PeerActionProps): JSX.
   const [hasAll, setAll] = useState(peer.routes === undefined);
   const [routes, setRoutes] = useState((peer.routes ?? []).join('\n'));
   const [priority, setPriority] = useState(String(peer.priority ?? 0));
+  const [tags, setTags] = useState((peer.tags ?? []).join(' '));
+  const hasTags = useHasRules(network.id) && canAdminister();
   const [days, setDays] = useState('');
   const [isForever, setForever] = useState(peer.expires_at === undefined);
   const save = async () => {
@@ -87,6 +91,7 @@ function ChangePeerDialog({ network, peer, close, done }: PeerActionProps): JSX.
       ...(endpoint.trim() !== (peer.endpoint ?? '') && { endpoint: endpoint.trim() || null }),
       ...(isConnector && changeRoutes(peer, network.private_cidr, wanted)),
       ...(isConnector && Number(priority) !== (peer.priority ?? 0) && { priority: Number(priority) }),
+      ...(hasTags && changeTags(peer, splitWords(tags))),
       ...(isForever && !wasForever && { expires_at: null }),
       ...(!isForever && expiry !== null && { expires_at: expiry }),
     };
@@ -129,6 +134,16 @@ function ChangePeerDialog({ network, peer, close, done }: PeerActionProps): JSX.
               hint="0 to 1000. Of the healthy connectors of a route, the highest priority serves it."
             />
           </>
+        )}
+        {hasTags && (
+          <Field
+            label="Tags"
+            name="tags"
+            chars={32}
+            value={tags}
+            onChange={setTags}
+            hint="Rules select peers by tag. Lower case letters, digits and hyphens, separated by blanks."
+          />
         )}
         <Check label="Never expires" isChecked={isForever} onChange={setForever} />
         {!isForever && (
