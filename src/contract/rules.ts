@@ -107,7 +107,9 @@ export const AccessChange = z
   .object({
     from: z.string().meta({ description: 'A selector: one peer, a route, a part of it, or all.' }),
     to: z.string(),
-    protocol: RuleProtocol,
+    protocol: z
+      .enum(['any', 'tcp', 'udp', 'icmp', 'other'])
+      .meta({ description: 'other: every protocol but tcp, udp and icmp.' }),
     ports: z.array(z.string()).meta({ description: 'Empty for all ports.' }),
   })
   .meta({ id: 'AccessChange' });
@@ -130,6 +132,10 @@ export const RulesPreview = z
     lost: z.array(AccessChange).max(mostAccessChanges),
     gained_count: z.int().min(0).meta({ description: 'Also those past the maximum of the list.' }),
     lost_count: z.int().min(0),
+    complete: z.boolean().meta({
+      description:
+        'False if the rules name too many peers one by one to compare all pairs: there may be more gains and losses.',
+    }),
     tests: z.array(RuleTestResult),
     enforcement: z.array(Enforcement).meta({ description: 'Peers to which nothing enforces the rules.' }),
     refused: z.array(z.object({ from: z.string(), to: z.string(), why: z.string() })).meta({

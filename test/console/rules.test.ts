@@ -118,6 +118,7 @@ describe('selectors', () => {
 test.each([
   [{ protocol: 'any', ports: [] }, 'any'],
   [{ protocol: 'icmp', ports: [] }, 'icmp'],
+  [{ protocol: 'other', ports: [] }, 'other protocols'],
   [{ protocol: 'udp', ports: [] }, 'udp, all ports'],
   [{ protocol: 'tcp', ports: ['22', '8000-8080'] }, 'tcp 22, 8000-8080'],
 ] as const)('connections of %j read %s', (traffic, text) => {

@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely';
+import type { Kysely, Selectable } from 'kysely';
 import type { ChangedMapRules, MapRules } from '../../contract/rules.ts';
 import type { RuleSet } from '../domain/rules/rule-set.ts';
 import type { Revision } from './changes.ts';
@@ -52,6 +52,31 @@ export async function saveRules(
     .values({ network_id: network, ...columns })
     .onConflict((conflict) => conflict.column('network_id').doUpdateSet(columns))
     .execute();
+  await requireRulesVersion(db);
+}
+
+/** The migration with which a version has rules. */
+const rulesMigration = '0027-rules';
+
+/**
+ * Lets no version without rules start on the database while a network is closed: to hosts, its maps
+ * would be those of open networks.
+ */
+async function requireRulesVersion(db: Db): Promise<void> {
+  const records = db as unknown as Kysely<{ kysely_migration: { name: string; timestamp: string } }>;
+  const closed = await db
+    .selectFrom('network_rules')
+    .select('network_id')
+    .where('mode', '=', 'closed')
+    .executeTakeFirst();
+  if (closed === undefined) await records.deleteFrom('kysely_migration').where('name', '=', rulesMigration).execute();
+  else {
+    await records
+      .insertInto('kysely_migration')
+      .values({ name: rulesMigration, timestamp: new Date().toISOString() })
+      .onConflict((conflict) => conflict.column('name').doNothing())
+      .execute();
+  }
 }
 
 /** Sets when the rules must be confirmed. Null confirms them, and forgets the earlier ones. */

@@ -172,6 +172,22 @@ describe('a host that reports that it uses the relay', () => {
   });
 });
 
+test('a host that reports that it enforces rules is marked in the map, until a report without it', async () => {
+  const { one, report, read } = await startRelayed();
+  const marked = async () => {
+    const { peers } = await read();
+    return peers.flatMap(({ id, enforces_rules }: { id: number; enforces_rules?: true }) => (enforces_rules ? id : []));
+  };
+  const { revision } = await read();
+  await report(one, { enforces_rules: true, follows_relay: true });
+  await eventually('it is marked', async () => (await marked()).join() === `${one.id}`);
+  await report(one, { enforces_rules: true, follows_relay: true, drift: 1 });
+  expect((await read()).revision).toBe(revision + 1);
+  await report(one, { follows_relay: true });
+  await eventually('it is not marked', async () => (await marked()).length === 0);
+  expect((await read()).peers.find(({ id }: OfficePeer) => id === one.id)).toMatchObject({ follows_relay: true });
+});
+
 test.runIf(postgres)('of two replicas one names the next relay', async () => {
   const dataDir = makeFolder();
   const office = await startRelayed({ dataDir });

@@ -138,6 +138,20 @@ describe('a proven identity that a peer has', () => {
     },
   );
 
+  test('gives the peer the tags of the key, and keeps those that it has if the key names none', async () => {
+    const identity = newIdentity();
+    const tagsAfter = async (fields: object, serial: number) => {
+      const key = await makeKey(plane, owner, network, fields);
+      return (await enrol(identity, { key, serial })).body.data.peer.tags;
+    };
+    expect(await tagsAfter({ tags: ['web'] }, 1000)).toEqual(['web']);
+    expect(await tagsAfter({}, 2000)).toEqual(['web']);
+    const [{ id }] = (await read()).peers;
+    await plane.call('PATCH', `${path()}/peers/${id}`, { token: owner, body: { tags: ['db'] } });
+    expect(await tagsAfter({}, 3000)).toEqual(['db']);
+    expect(await tagsAfter({ tags: ['edge', 'ops'] }, 4000)).toEqual(['edge', 'ops']);
+  });
+
   test('voids the earlier enrolment: sent again, it gives no token and takes nothing back', async () => {
     const identity = newIdentity();
     const key = await makeKey(plane, owner, network);

@@ -9,6 +9,7 @@ export const modeTexts: Readonly<Record<RulesMode, string>> = {
 
 /** Formats protocol and ports, as in `tcp 22, 8000-8080`. */
 export function describeTraffic({ protocol, ports }: Pick<AccessChange, 'protocol' | 'ports'>): string {
+  if (protocol === 'other') return 'other protocols';
   if (ports.length > 0) return `${protocol} ${ports.join(', ')}`;
   return hasPorts(protocol) ? `${protocol}, all ports` : protocol;
 }

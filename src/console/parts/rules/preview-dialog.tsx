@@ -98,11 +98,12 @@ interface EffectsProps extends RulesPreview {
 }
 
 function Effects(props: EffectsProps): JSX.Element {
-  const { gained, gained_count, lost, lost_count, tests, enforcement, refused, isClosed } = props;
+  const { gained, gained_count, lost, lost_count, complete, tests, enforcement, refused, isClosed } = props;
   const failed = tests.filter(({ passed }) => !passed);
   return (
     <>
-      {gained_count + lost_count === 0 && <p>No connection is gained or lost.</p>}
+      {complete && gained_count + lost_count === 0 && <p>No connection is gained or lost.</p>}
+      {!complete && <p>The rules name too many peers one by one: there may be more gains and losses than these.</p>}
       <Changes title="Gained" changes={gained} count={gained_count} />
       <Changes title="Lost" changes={lost} count={lost_count} />
       {failed.length > 0 && (

@@ -36,12 +36,12 @@ export function subtractAccess(one: Access, other: Access): Connections[] {
   const [tcp, udp] = [subtractPorts(one.tcp, other.tcp), subtractPorts(one.udp, other.udp)];
   const icmp = one.icmp && !other.icmp;
   const rest = one.other && !other.other;
-  const isWhole = [tcp, udp].every(isEveryPort) && icmp;
-  if (rest && (isWhole || (tcp.length === 0 && udp.length === 0 && !icmp))) return [{ protocol: 'any', ports: [] }];
+  if (isEveryPort(tcp) && isEveryPort(udp) && icmp && rest) return [{ protocol: 'any', ports: [] }];
   return [
     ...(tcp.length > 0 ? [{ protocol: 'tcp' as const, ports: namePorts(tcp) }] : []),
     ...(udp.length > 0 ? [{ protocol: 'udp' as const, ports: namePorts(udp) }] : []),
     ...(icmp ? [{ protocol: 'icmp' as const, ports: [] }] : []),
+    ...(rest ? [{ protocol: 'other' as const, ports: [] }] : []),
   ];
 }
 

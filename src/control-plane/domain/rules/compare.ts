@@ -11,6 +11,8 @@ export interface AccessChanges {
   readonly lost: AccessChange[];
   readonly gainedCount: number;
   readonly lostCount: number;
+  /** False if rules tell apart too many pairs to compare all of them. */
+  readonly complete: boolean;
 }
 
 type Connections = Pick<AccessChange, 'protocol' | 'ports'>;
@@ -22,6 +24,10 @@ interface Difference {
 }
 
 const none: Difference = { gained: [], lost: [] };
+/** The pairs of groups that are compared one by one: half a second. */
+const mostCompared = 300_000;
+const mostKept = 20_000;
+
 type Orientation = 'from' | 'to';
 const kinds = ['gained', 'lost'] as const;
 
@@ -33,10 +39,10 @@ export function compareAccess(network: RuledNetwork, before: RuleSet, after: Rul
   const comparison = new Comparison(network, before, after);
   // The orientation with fewer entries is the one in which more ends change the same for all.
   const [from, to] = [comparison.count('from'), comparison.count('to')];
-  const isFewer = from.gained + from.lost <= to.gained + to.lost;
+  const isFewer = !from.complete || !to.complete || from.gained + from.lost <= to.gained + to.lost;
   const lists = isFewer ? comparison.list('from', from) : comparison.list('to', to);
-  const { gained, lost } = isFewer ? from : to;
-  return { ...lists, gainedCount: gained, lostCount: lost };
+  const { gained, lost, complete } = isFewer ? from : to;
+  return { ...lists, gainedCount: gained, lostCount: lost, complete };
 }
 
 /** The differences between one group and all ends on the other side. */
@@ -60,6 +66,7 @@ interface Side {
 interface Counts {
   readonly gained: number;
   readonly lost: number;
+  readonly complete: boolean;
   /** The difference of every pair; null if there are several. */
   readonly uniform: Difference | null;
 }
@@ -101,9 +108,11 @@ class Comparison {
   }
 
   count(orientation: Orientation): Counts {
-    let [gained, lost] = [0, 0];
+    let [gained, lost, compared] = [0, 0, 0];
     const seen = new Set<Difference | null>();
     for (const row of this.#rows(orientation)) {
+      compared += row.touched.size;
+      if (compared > mostCompared) return { gained, lost, complete: false, uniform: null };
       const size = row.group.members.length;
       seen.add(row.same);
       const parts = row.same === null ? pairsOf(row) : [[1, row.same] as const];
@@ -113,7 +122,8 @@ class Comparison {
       }
     }
     const [uniform = null] = seen.size === 1 ? seen : [];
-    return uniform === null ? { gained, lost, uniform } : { ...countOf(uniform), uniform };
+    const counts = uniform === null ? { gained, lost } : countOf(uniform);
+    return { ...counts, complete: true, uniform };
   }
 
   list(orientation: Orientation, { uniform, ...counts }: Counts): Pick<AccessChanges, 'gained' | 'lost'> {
@@ -205,9 +215,11 @@ class Comparison {
 
   /** The difference between old and new rules among these, for connections to an end. */
   #difference(places: readonly number[], enforces: boolean): Difference {
-    const key = `${enforces} ${places.toSorted((one, other) => one - other)}`;
+    // The order of equal sets is the same: rules for all first, and each part ascends.
+    const key = `${enforces} ${places}`;
     const known = this.#differences.get(key);
     if (known !== undefined) return known;
+    if (this.#differences.size > mostKept) this.#differences.clear();
     const [old = noAccess, next = noAccess] = this.#sides.map(({ isOpen, requires, has }) => {
       if (isOpen) return fullAccess;
       if (requires && !enforces) return noAccess;

@@ -22,23 +22,23 @@ export function listReachable(
   const only = to === null ? null : parseMapSelector(to);
   const pairs: ReachablePairs['pairs'] = [];
   const isReceiver = (end: Endpoint) => only === null || selects(only, end);
-  for (const [sender, receiver, { rule }] of walkAllowed(network, set, kind, {
-    isReceiver,
-    parts: only ? [only] : [],
-  })) {
+  const room = { left: mostJudged };
+  const walk = walkAllowed(network, set, kind, { room, isReceiver, parts: only ? [only] : [] });
+  for (const [sender, receiver, { rule }] of walk) {
     if (pairs.length === mostPairs) return { pairs, complete: false };
     pairs.push({ from: sender.selector, to: receiver.selector, rule: rule?.name ?? null });
   }
-  return { pairs, complete: true };
+  return { pairs, complete: room.left >= 0 };
 }
 
 /** Connections that rules allow, and that hosts refuse since they cannot keep their source. */
 export function listRefused(network: RuledNetwork, set: RuleSet, most: number): RulesPreview['refused'] {
   const refused: RulesPreview['refused'] = [];
+  const room = { left: mostJudged };
   // An open network masquerades them.
   if (set.mode === 'open') return refused;
   for (const { why, isSender, isReceiver, takesSource } of refusals) {
-    for (const [sender, receiver] of walkAllowed(network, set, null, { isSender, isReceiver })) {
+    for (const [sender, receiver] of walkAllowed(network, set, null, { room, isSender, isReceiver })) {
       if (takesSource?.(sender, receiver)) continue;
       if (refused.length === most) return refused;
       refused.push({ from: sender.selector, to: receiver.selector, why });
@@ -73,7 +73,12 @@ const refusals: readonly Refusal[] = [
   },
 ];
 
+/** The pairs of groups on which rules are judged one by one: half a second. */
+const mostJudged = 300_000;
+
 interface Walk {
+  /** The walk ends when no pair of groups is left. */
+  readonly room: { left: number };
   readonly isSender?: (end: Endpoint) => boolean;
   readonly isReceiver?: (end: Endpoint) => boolean;
   /** Selectors of parts of routes that are ends of their own. */
@@ -85,7 +90,7 @@ function* walkAllowed(
   network: RuledNetwork,
   set: RuleSet,
   kind: Kind | null,
-  { isSender = () => true, isReceiver = () => true, parts = [] }: Walk,
+  { room, isSender = () => true, isReceiver = () => true, parts = [] }: Walk,
 ): Generator<readonly [Endpoint, Endpoint, Verdict]> {
   const ruling = parseRules(set);
   const endpoints = listEndpoints(network, [...ruling.rules.flatMap(({ from, to }) => [...from, ...to]), ...parts]);
@@ -94,16 +99,19 @@ function* walkAllowed(
   for (const [group, members] of receivers) if (members.length === 0) receivers.delete(group);
   if (receivers.size === 0) return;
   const isForAll = new Set(to.all);
+  const columnsOf = to.groups.map((columns) => columns.filter((column) => receivers.has(column)));
   const isProbe = kind?.protocol === 'tcp' && kind.port === probedPort;
   const reachedFrom = (sender: Group): (readonly [Group, Verdict])[] => {
     const rulesOf = new Map<Group, number[]>();
     for (const place of [...sender.from, ...from.all].sort((one, other) => one - other)) {
-      const columns = isForAll.has(place) ? receivers.keys() : (to.groups[place] ?? []);
-      for (const column of columns) if (receivers.has(column)) pushTo(rulesOf, column, place);
+      const columns = isForAll.has(place) ? receivers.keys() : (columnsOf[place] ?? []);
+      for (const column of columns) pushTo(rulesOf, column, place);
     }
     // Other rules than those of the list allow nothing, except in these cases.
     const columns = set.mode === 'open' || isProbe ? receivers.keys() : rulesOf.keys();
-    return [...columns].flatMap((column) => {
+    const listed = [...columns];
+    room.left -= listed.length;
+    return listed.flatMap((column) => {
       const verdict = judge(ruling, rulesOf.get(column) ?? [], [sender, column], kind);
       return verdict.allowed === 'none' ? [] : [[column, verdict] as const];
     });
@@ -112,6 +120,7 @@ function* walkAllowed(
     const senders = sender.members.filter(isSender);
     if (senders.length === 0) continue;
     const reached = reachedFrom(sender);
+    if (room.left < 0) return;
     for (const end of senders) {
       for (const [column, verdict] of reached) {
         for (const receiver of receivers.get(column) ?? []) if (receiver !== end) yield [end, receiver, verdict];

@@ -111,7 +111,7 @@ test('a comparison lists what the evaluator allows after a change and not before
       const [old, next] = [toMap(network, before), toMap(network, after)];
       for (const pair of pairsAmong(ends)) {
         const [from, to] = pair.map((end) => addressOfEnd(end, ends)) as [Flow['from'], Flow['to']];
-        for (const flow of kinds.map(flowOf)) {
+        for (const flow of [...kinds.map(flowOf), flowOf({ protocol: 'other' })]) {
           const [was, is] = [old, next].map((map) => evaluateRules(map, { from, to, ...flow }).allowed);
           expect([pair, flow, hasFlow(changes.gained, pair, flow)]).toEqual([pair, flow, !was && is]);
           expect([pair, flow, hasFlow(changes.lost, pair, flow)]).toEqual([pair, flow, was && !is]);

@@ -11,7 +11,7 @@ import { type Decision, evaluate, type RuledNetwork as MapWithRules } from '../.
 const routes = ['192.168.0.0/28', '192.168.0.4/30', '192.168.1.0/30'].map((text) => parsePrefix(text));
 const tags = ['web', 'db', 'ops'];
 
-function makePeer(id: number, fields: Partial<RuledPeer> = {}): RuledPeer {
+export function makePeer(id: number, fields: Partial<RuledPeer> = {}): RuledPeer {
   return {
     ...{ id, name: `host-${id}`, address: `10.77.0.${id}`, tags: [], enforcesRules: true, followsRelay: true },
     ...{ hasEndpoint: true, isConnector: false, served: [], profile: null, ...fields },
