@@ -66,7 +66,7 @@ const TABLE: readonly Rule[] = [
   { files: 'src/cli/*', may: [...CLI, 'src/cli/parse/'], types: CLI_TYPES, lazily: ['src/cli/daemon/metrics/'] },
   {
     files: 'src/cli/commands/',
-    may: [...CLI, 'src/cli/parse/', 'src/cli/api/', 'src/cli/completion/', 'src/cli/daemon/'],
+    may: [...[...CLI, 'src/cli/parse/', 'src/cli/api/', 'src/cli/completion/', 'src/cli/daemon/'], 'src/cli/rules/'],
     types: CLI_TYPES,
     lazily: ['src/store/login-file.ts', '@clack/prompts'],
   },
@@ -81,6 +81,8 @@ const TABLE: readonly Rule[] = [
   { files: 'src/cli/output/terminal/', may: [...CORE, 'node:', 'uqr'] },
   { files: 'src/cli/output/log.ts', may: [...CLI, 'pino'] },
   { files: 'src/cli/api/', may: CLI, types: CLI_TYPES },
+  // A file of rules is YAML, and the contract has its schema.
+  { files: 'src/cli/rules/', may: [...CLI, 'src/contract/', 'yaml'], types: CLI_TYPES },
   { files: 'src/cli/completion/', may: ['src/cli/parse/', 'src/cli/input/'] },
   { files: 'src/cli/daemon/', may: CLI, types: CLI_TYPES, lazily: ['src/cli/daemon/metrics/'] },
   { files: 'src/cli/daemon/metrics/', may: [...CLI, 'prom-client'], types: CLI_TYPES },
@@ -255,7 +257,7 @@ const TABLE: readonly Rule[] = [
   {
     files: 'src/core/rules/',
     may: [...BASICS, 'src/core/net/', 'src/core/map/', 'src/core/routing/topology/'],
-    types: ['src/contract/'],
+    types: ['src/contract/', 'src/core/host-state/'],
   },
   { files: 'src/core/names/', may: [...BASICS, 'src/core/net/', 'src/core/map/'] },
   { files: 'src/core/host-state/', may: [...BASICS, 'src/core/net/'] },

@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import { LoginRequest } from '../contract/auth.ts';
+import type { SetRules } from '../contract/rules.ts';
 import { Secret } from '../core/crypto/secret.ts';
 import { Refused, WrongUsage } from '../core/errors/index.ts';
 import type { AdminFeature } from '../core/map/features.ts';
@@ -7,7 +8,7 @@ import type { Id } from '../core/map/model.ts';
 import type { ServiceAddress } from '../core/net/service-address.ts';
 import { checkRequest } from './check-request.ts';
 import { decodeSession, type Session } from './decode/admin.ts';
-import type { AuditEntry, Event, PendingHost } from './decode/extensions.ts';
+import type { AuditEntry, Event, NetworkRules, PendingHost } from './decode/extensions.ts';
 import { readAdminFeatures } from './description.ts';
 import type { Call, Reply } from './http/attempt.ts';
 import { HttpClient } from './http/client.ts';
@@ -21,9 +22,12 @@ export type {
   AuditEntry,
   Event,
   KeyOfNetwork,
+  NetworkRules,
   OpenSession,
   PeerHealth,
   PendingHost,
+  RuleDecision,
+  RulesPreview,
   Token,
   User,
 } from './decode/extensions.ts';
@@ -53,9 +57,12 @@ type AuditPage = { readonly before?: Id; readonly limit?: number };
 /** Oldest first: the newest, or those after the id `after`, for which the service may wait. */
 export type EventPage = { readonly after?: Id; readonly limit?: number; readonly wait?: Wait };
 
+/** The operations with their own parameters or results. */
+type Composed = 'readAudit' | 'readEvents' | 'readRemovals' | 'readRules' | 'setRules';
+
 /** The operations in {@link operations}. All but `login` need an administrator's token. */
 export type AdminService = {
-  readonly [Name in keyof Omit<Operations, 'readAudit' | 'readEvents' | 'readRemovals'>]: (
+  readonly [Name in keyof Omit<Operations, Composed>]: (
     ...input: [...Ids<Operations[Name]['path']>, ...Input<Operations[Name]>]
   ) => Promise<Result<Operations[Name]>>;
 } & {
@@ -75,6 +82,10 @@ export type AdminService = {
    * `waited`: the service supports waiting; else the caller polls.
    */
   readEvents(network: Id, page?: EventPage): Promise<{ readonly events: Event[]; readonly waited: boolean }>;
+  /** The rules of a network, and the ETag of these rules; null without one. */
+  readRules(network: Id): Promise<{ readonly rules: NetworkRules; readonly etag: string | null }>;
+  /** Replaces the rules with this ETag. @throws Refused with the status 412 if there are others */
+  setRules(network: Id, rules: SetRules, etag: string | null): Promise<NetworkRules>;
 };
 
 const auditPage = 200;
@@ -110,17 +121,18 @@ export function connectAdminService(
 
   const perform = async (operation: Operation, input: readonly unknown[], more: Partial<Call> = {}) => {
     const { feature, otherwise, isList, reply } = operation;
-    if (feature !== undefined && !(await describes(feature))) return { value: otherwise, waited: false };
+    if (feature !== undefined && !(await describes(feature))) return { value: otherwise, waited: false, etag: null };
     const { request, json } = composeCall(operation, input);
     const decode = (body: unknown, reading: Reply['reading']) => reply?.(body, reading, json as never);
-    if (isList) return { value: await list({ ...request, ...more }, decode as () => unknown[]), waited: false };
+    if (isList)
+      return { value: await list({ ...request, ...more }, decode as () => unknown[]), waited: false, etag: null };
     try {
-      const { body, reading, waited } = await call({ ...request, ...more });
-      return { value: decode(body, reading), waited };
+      const { body, reading, waited, etag } = await call({ ...request, ...more });
+      return { value: decode(body, reading), waited, etag };
     } catch (error) {
       const isAbsent = error instanceof Refused && (error.status === 404 || error.status === 405);
       if (!isAbsent || otherwise === undefined || feature !== undefined) throw error;
-      return { value: otherwise, waited: false };
+      return { value: otherwise, waited: false, etag: null };
     }
   };
   const methods = Object.entries(operations).map(([name, operation]) => [
@@ -157,6 +169,18 @@ export function connectAdminService(
         ...(wait && { wait, attempts: 1 }),
       });
       return { events: value as Event[], waited };
+    },
+
+    async readRules(network) {
+      const { value, etag } = await perform(operations.readRules, [network]);
+      return { rules: value as NetworkRules, etag };
+    },
+
+    async setRules(network, rules, etag) {
+      const { value } = await perform(operations.setRules, [network, rules], {
+        ...(etag !== null && { headers: { 'if-match': etag } }),
+      });
+      return value as NetworkRules;
     },
   } as AdminService;
 }

@@ -1,4 +1,5 @@
 import type * as z from 'zod';
+import { describeIssue } from '../contract/describe-issue.ts';
 import { InvalidValue } from '../core/errors/index.ts';
 
 /** Checks a request by the contract's schema. @throws InvalidValue for the first broken rule */
@@ -14,7 +15,11 @@ function invalidValue(error: z.ZodError, request: unknown): InvalidValue {
   const path = issue?.path ?? [];
   const field = path.map((key) => (typeof key === 'number' ? `[${key}]` : String(key))).join('');
   const value = path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], request);
-  return new InvalidValue(field, visible(field, value), issue ? ruleOf(issue) : 'is not what the contract allows');
+  return new InvalidValue(
+    field,
+    visible(field, value),
+    issue ? describeIssue(issue) : 'is not what the contract allows',
+  );
 }
 
 function visible(field: string, value: unknown): unknown {
@@ -22,23 +27,4 @@ function visible(field: string, value: unknown): unknown {
   if (field === 'enrollment_token') return `${String(value).slice(0, 4)}...`;
   // InvalidValue hides undefined; a missing value should be visible.
   return value ?? null;
-}
-
-/** The contract's rule if it has one, else ours for zod's. */
-function ruleOf(issue: z.core.$ZodIssue): string {
-  if (issue.message.startsWith('must ')) return issue.message;
-  switch (issue.code) {
-    case 'too_small':
-      return issue.origin === 'string' ? 'must not be empty' : `must be at least ${issue.minimum}`;
-    case 'too_big':
-      return `must be at most ${issue.maximum}`;
-    case 'invalid_value':
-      return `must be ${issue.values.join(' or ')}`;
-    case 'invalid_format':
-      return `is not in the form of ${issue.format === 'email' ? 'an email address' : issue.format}`;
-    case 'invalid_type':
-      return `must be ${issue.expected === 'int' ? 'a whole number' : `of type ${issue.expected}`}`;
-    default:
-      return 'is not what the contract allows';
-  }
 }

@@ -3,6 +3,7 @@ import { CreateEnrollmentKey } from '../contract/enrollment-key.ts';
 import { ChangeNetwork, CreateNetwork } from '../contract/network.ts';
 import { ChangePeer } from '../contract/peer.ts';
 import { CreatePersonalToken } from '../contract/personal-token.ts';
+import { SetRules } from '../contract/rules.ts';
 import { ChangePassword, ChangeUser, CreateUser } from '../contract/user.ts';
 import type { AdminFeature } from '../core/map/features.ts';
 import {
@@ -22,6 +23,9 @@ import {
   decodeNewToken,
   decodePasswordChange,
   decodeRemovals,
+  decodeRuleDecision,
+  decodeRules,
+  decodeRulesPreview,
   decodeSessions,
   decodeTokens,
   decodeUser,
@@ -66,6 +70,7 @@ const [get, post, put, patch, remove] = [to('GET'), to('POST'), to('PUT'), to('P
 const network = '/api/networks/{network}';
 const keys = `${network}/enrollment-keys` as const;
 const peers = `${network}/peers` as const;
+const rules = `${network}/rules` as const;
 
 const seeList = (list: string) => ({ 404: `"${list}" lists the ids` });
 const absent = (what: string) => ({
@@ -79,6 +84,9 @@ const unlessAbsent = (list: string, what: string, things = 'what exists') => ({
 });
 
 const outdated = 'nothing was changed; run it again, or use --add-route and --remove-route';
+const otherRules =
+  'the rules were changed meanwhile, and nothing was changed now; run it again to see who gains and who loses';
+const noRules = unlessAbsent('cpn network list', 'restrict who reaches what', 'the networks');
 const noUsers = absent('administration of users');
 const noTokens = absent('personal tokens');
 
@@ -145,6 +153,28 @@ export const operations = {
   readEvents: get(`${network}/events`, 'reading the events of network {network}', {
     query: ['after', 'limit'],
     reply: decodeEvents,
+  }),
+
+  readRules: get(rules, 'reading the rules of network {network}', { reply: decodeRules, remedies: noRules }),
+  setRules: put(rules, 'setting the rules of network {network}', {
+    body: SetRules,
+    reply: decodeRules,
+    remedies: { ...noRules, 412: otherRules },
+  }),
+  /** Changes nothing. */
+  previewRules: post(`${rules}/preview`, 'the preview of rules of network {network}', {
+    body: SetRules,
+    reply: decodeRulesPreview,
+    remedies: noRules,
+  }),
+  confirmRules: post(`${rules}/confirm`, 'confirming the rules of network {network}', {
+    reply: decodeRules,
+    remedies: noRules,
+  }),
+  explainRules: get(`${rules}/why`, 'reading which rule decides in network {network}', {
+    query: ['from', 'to', 'protocol', 'port'],
+    reply: decodeRuleDecision,
+    remedies: noRules,
   }),
 
   listUsers: get('/api/users', 'listing the users', { reply: decodeUsers, isList: true, remedies: noUsers }),

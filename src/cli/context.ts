@@ -8,6 +8,7 @@ import { EvaluationCache } from '../app/evaluation-cache.ts';
 import { type ConnectOptions, type KnownService, type Log, noMeter, type Tools } from '../app/tools.ts';
 import type { LockHolder } from '../core/doctor/check-files.ts';
 import { expectCpnError } from '../core/errors/index.ts';
+import type { TcpConnection } from '../core/host-state/actual.ts';
 import { findEnvironmentProxy } from '../core/net/proxy.ts';
 import type { ServiceAddress } from '../core/net/service-address.ts';
 import type { DaemonUnit, Supervisor } from '../host/supervisor.ts';
@@ -77,6 +78,20 @@ export async function warnOfTrust({ interface: link, service }: Joined, { enviro
   const file = name === 'SSL_CERT_DIR' ? 'FILE' : path;
   const found = `this command trusts the certificate of ${service.url} because of ${name}, a variable that cpn.service does not receive`;
   warn(`${found}; save the CA for both: cpn set ${link} --ca-file ${file}`);
+}
+
+/** The TCP connections of this machine. Empty where the platform does not list them. */
+export async function readTcpConnections({ environment }: Input): Promise<readonly TcpConnection[]> {
+  const { chooseDriver, openHost } = await import('../host/open-host.ts');
+  const { runtime } = await foldersOf(environment);
+  const host = await openHost(chooseDriver(environment.CPN_HOST_DRIVER), runtime);
+  return host.tcpConnections?.() ?? [];
+}
+
+/** Runs a program of the user on this terminal to its end. @throws CommandFailed */
+export async function runOnTerminal(program: string, args: readonly string[]): Promise<void> {
+  const { runOnTerminal: run } = await import('../host/process/run.ts');
+  return run(program, args);
 }
 
 export async function openDoctor(input: Input): Promise<DoctorTools> {

@@ -75,6 +75,11 @@ export const SetRules = z
   .meta({ id: 'SetRules' });
 export type SetRules = z.infer<typeof SetRules>;
 
+/** A selector in a reply. */
+const selectorShown = z.string().meta({ maxLength: 160 });
+
+const explanation = z.string().meta({ maxLength: 1000 });
+
 /** What applies the rules to connections that go to a peer. */
 export const Enforcement = z
   .object({
@@ -105,8 +110,8 @@ export type NetworkRules = z.infer<typeof NetworkRules>;
 /** Connections from one end to the other that a change allows or ends. */
 export const AccessChange = z
   .object({
-    from: z.string().meta({ description: 'A selector: one peer, a route, a part of it, or all.' }),
-    to: z.string(),
+    from: selectorShown.meta({ description: 'A selector: one peer, a route, a part of it, or all.' }),
+    to: selectorShown,
     protocol: z
       .enum(['any', 'tcp', 'udp', 'icmp', 'other'])
       .meta({ description: 'other: every protocol but tcp, udp and icmp.' }),
@@ -121,7 +126,7 @@ export const mostAccessChanges = 1000;
 export const RuleTestResult = RuleTest.extend({
   protocol: z.enum(['tcp', 'udp', 'icmp']),
   passed: z.boolean(),
-  why: z.string().meta({ description: 'The rule that decides, or the pair that differs.' }),
+  why: explanation.meta({ description: 'The rule that decides, or the pair that differs.' }),
 }).meta({ id: 'RuleTestResult' });
 export type RuleTestResult = z.infer<typeof RuleTestResult>;
 
@@ -138,7 +143,7 @@ export const RulesPreview = z
     }),
     tests: z.array(RuleTestResult),
     enforcement: z.array(Enforcement).meta({ description: 'Peers to which nothing enforces the rules.' }),
-    refused: z.array(z.object({ from: z.string(), to: z.string(), why: z.string() })).meta({
+    refused: z.array(z.object({ from: selectorShown, to: selectorShown, why: explanation })).meta({
       description: 'Connections that a rule allows, and that cannot keep their source, so that they are refused.',
     }),
   })
@@ -148,13 +153,13 @@ export type RulesPreview = z.infer<typeof RulesPreview>;
 /** Why one end may reach the other, or not. */
 export const RuleDecision = z
   .object({
-    from: z.string().meta({ description: 'The sender: peer:NAME, or an address.' }),
-    to: z.string(),
+    from: selectorShown.meta({ description: 'The sender: peer:NAME, or an address.' }),
+    to: selectorShown,
     protocol: z.enum(['tcp', 'udp', 'icmp']),
     port: z.int().optional(),
     verdict: z.enum(['allow', 'deny']),
     rule: z.string().nullable().meta({ description: 'The name of the rule that allows; null without one.' }),
-    why: z.string(),
+    why: explanation,
     points: z
       .array(
         z.object({
@@ -171,7 +176,7 @@ export type RuleDecision = z.infer<typeof RuleDecision>;
 export const ReachablePairs = z
   .object({
     pairs: z
-      .array(z.object({ from: z.string(), to: z.string(), rule: z.string().nullable() }))
+      .array(z.object({ from: selectorShown, to: selectorShown, rule: z.string().nullable() }))
       .max(10_000)
       .meta({
         description: 'rule: null in an open network. Pairs that are not listed are denied.',

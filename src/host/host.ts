@@ -5,7 +5,7 @@ import type { ConnectorAnswer } from '../core/forward/deadline-rules.ts';
 import type { ForeignDrops, PacketPaths } from '../core/forward/foreign/foreign-drops.ts';
 import type { ForwardedPackets } from '../core/forward/forwarded-packets.ts';
 import type { EchoRequest } from '../core/health/path-mtu.ts';
-import type { Actual, Device, SshClient } from '../core/host-state/actual.ts';
+import type { Actual, Device, SshClient, TcpConnection } from '../core/host-state/actual.ts';
 import type { KernelRoute } from '../core/host-state/kernel-route.ts';
 import type { PortState } from '../core/host-state/receipt.ts';
 import type { Address, Prefix } from '../core/net/cidr.ts';
@@ -20,6 +20,8 @@ export interface Observer {
   observe(options: ObserveOptions): Promise<Actual>;
   /** The SSH sessions to this host. Elsewhere than on Linux, only our own session. */
   sshClients(): Promise<readonly SshClient[]>;
+  /** The established TCP connections of this host. Needs no privilege. */
+  tcpConnections?(): readonly TcpConnection[];
   /** Only the WireGuard state. Null without the interface. @throws CommandFailed, MissingTool */
   device(link: string): Promise<Device | null>;
   links(): Promise<ReadonlySet<string>>;

@@ -123,3 +123,25 @@ describe('a login that is refused', () => {
     expect(failure.message).not.toContain('canary');
   });
 });
+
+describe('rules', () => {
+  const rules = { mode: 'open', rules: [], tests: [], require_enforcement: false, enforcement: [] };
+
+  test('are read with their ETag, with which they are replaced', async () => {
+    const { admin, asked } = await connect(json(404, {}), json(200, { data: rules }, { etag: '"r-5"' }));
+    expect(await admin.readRules(7)).toEqual({ rules, etag: '"r-5"' });
+    expect(
+      await admin.setRules(7, { mode: 'closed', rules: [], tests: [], require_enforcement: false }, '"r-5"'),
+    ).toEqual(rules);
+    expect(asked[1]?.headers['if-match']).toBe('"r-5"');
+    expect(JSON.parse(asked[1]?.body ?? '')).toEqual({ ...rules, mode: 'closed', enforcement: undefined });
+  });
+
+  test('of a service without ETags are replaced whatever they are', async () => {
+    const { admin, asked } = await connect(json(404, {}), json(200, { data: rules }));
+    const { etag } = await admin.readRules(7);
+    expect(etag).toBeNull();
+    await admin.setRules(7, { mode: 'open', rules: [], tests: [], require_enforcement: false }, etag);
+    expect(asked[1]?.headers).not.toHaveProperty('if-match');
+  });
+});

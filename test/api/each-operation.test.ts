@@ -45,6 +45,18 @@ const newKey = { name: 'k', max_uses: 1, expires_in_hours: 1 };
 const ids = (list: string) => new RegExp(`"cpn ${list}" lists the ids`);
 const cannot = (what: string) => new RegExp(`this service cannot ${what}`);
 const offers = (what: string) => new RegExp(`the service offers no ${what}; ask its operator`);
+const noRules = cannot('restrict who reaches what');
+const rules = { mode: 'open', rules: [], tests: [], require_enforcement: false, enforcement: [] };
+const preview = {
+  gained: [],
+  lost: [],
+  gained_count: 0,
+  lost_count: 0,
+  complete: true,
+  tests: [],
+  enforcement: [],
+  refused: [],
+};
 const { peers: _, ...summary } = networkBody();
 
 const rows: Readonly<Record<Name, Row>> = {
@@ -85,6 +97,19 @@ const rows: Readonly<Record<Name, Row>> = {
     ...{ undescribed: { value: null, place: 'removals' }, absent: ids('network list') },
   },
   readEvents: { input: [net], data: [], request: `GET ${network}/events`, absent: ids('network list') },
+  readRules: { input: [net], data: rules, request: `GET ${network}/rules`, absent: noRules },
+  setRules: { input: [net, { mode: 'open' }, '"1"'], data: rules, request: `PUT ${network}/rules`, absent: noRules },
+  previewRules: {
+    ...{ input: [net, { mode: 'open' }], data: preview, request: `POST ${network}/rules/preview` },
+    absent: noRules,
+  },
+  confirmRules: { input: [net], data: rules, request: `POST ${network}/rules/confirm`, absent: noRules },
+  explainRules: {
+    input: [net, { from: 'peer:a b', to: 'any', protocol: 'tcp', port: 22 }],
+    data: { from: 'peer:a b', to: 'any', protocol: 'tcp', verdict: 'deny', rule: null, why: 'no rule', points: [] },
+    request: `GET ${network}/rules/why?from=peer%3Aa+b&to=any&protocol=tcp&port=22`,
+    absent: noRules,
+  },
   listUsers: {
     ...{ input: [], data: [user], request: 'GET /api/users', isList: true },
     absent: offers('administration of users'),
@@ -211,6 +236,7 @@ describe.each(names)('%s', (name) => {
 
 test.each<[Name, number, string]>([
   ['updateNetwork', 409, 'nothing was changed; run it again, or use --add-route and --remove-route'],
+  ['setRules', 412, 'the rules were changed meanwhile, and nothing was changed now; run it again'],
   ['updatePeer', 409, 'read the present state, and repeat the change if it is still needed'],
   ['changePassword', 403, 'correct it, and try again'],
   ['createUser', 403, 'your role does not allow it; ask an owner or an admin'],

@@ -140,6 +140,7 @@ export class SimulatedHost {
         else this.deviceReadings += 1;
         return previous === null ? this.actual : { ...previous, device: this.actual.device };
       },
+      tcpConnections: () => [],
       sshClients: async () => {
         this.sessionReads += 1;
         return this.sshClients;

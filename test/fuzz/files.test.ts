@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { InvalidValue } from '../../src/core/errors/index.ts';
+import { formatRules, parseRules } from '../../src/cli/rules/rules-file.ts';
+import { InvalidValue, printableLines, WrongUsage } from '../../src/core/errors/index.ts';
 import { findBlock, linesOf, renderBlock, replaceBlock } from '../../src/core/names/hosts-block.ts';
 import { plan } from '../../src/core/reconcile/plan.ts';
 import { parseConfig } from '../../src/core/wg-quick/parse.ts';
@@ -158,3 +159,35 @@ fuzz('no file is long enough to hang on', 100, [pumped(words)], (text) => {
   parseOrNull(() => parseNotes(text, modified));
   bounded(() => renderBlock('cpn0', network([{ ...someone, name: text }]), 'office'));
 });
+
+const rulesText = `mode: closed
+rules:
+  - {name: "a: b", from: &all [any, "peer:x y"], to: *all, protocol: tcp, ports: [22, 8000-8080]}
+  - name: |-
+      two
+      lines
+    from: [tag:web, gone:db]
+    to: [route:192.168.0.0/16, cidr:192.168.0.7]
+tests:
+  - {from: peer:a, to: any, port: 5432, expect: deny}
+`;
+
+fuzz(
+  'any file of rules is refused, or read as what is written again, which a terminal can show',
+  1000,
+  [
+    fc.oneof(
+      mutated(fc.constant(rulesText)),
+      mutatedJson(fc.constant(parseRules(rulesText, 'f')), ['mode', 'rules', 'from', 'ports']).map((value) =>
+        JSON.stringify(value),
+      ),
+    ),
+  ],
+  (text) => {
+    const read = unlessRefused([InvalidValue, WrongUsage], () => parseRules(text, 'f'));
+    if (read === null) return;
+    const written = formatRules(read);
+    expect(parseRules(written, 'f')).toEqual(read);
+    expect(printableLines(written)).toBe(written);
+  },
+);

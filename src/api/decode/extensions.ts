@@ -6,6 +6,11 @@ import { Event as EventReply } from '../../contract/event.ts';
 import { PeerHealth as PeerHealthReply, PeerPath } from '../../contract/health.ts';
 import { NewPersonalToken, PersonalToken } from '../../contract/personal-token.ts';
 import { PendingHost as PendingHostReply } from '../../contract/removal.ts';
+import {
+  NetworkRules as NetworkRulesReply,
+  RuleDecision as RuleDecisionReply,
+  RulesPreview as RulesPreviewReply,
+} from '../../contract/rules.ts';
 import { identifier } from '../../contract/text.ts';
 import { PasswordChange as PasswordChangeReply, User as UserReply } from '../../contract/user.ts';
 import { type Decoder, listOf, optionalResource, type Received, resource } from './resource.ts';
@@ -97,3 +102,10 @@ export const decodeHealth: Decoder<PeerHealth[]> = (body, source) =>
     ...peer,
     paths: paths.flatMap((path) => path ?? []),
   }));
+
+export type NetworkRules = Received<NetworkRulesReply>;
+export const decodeRules = resource(NetworkRulesReply, 'rules');
+export type RulesPreview = Received<RulesPreviewReply>;
+export const decodeRulesPreview = resource(RulesPreviewReply, 'preview');
+export type RuleDecision = Received<RuleDecisionReply>;
+export const decodeRuleDecision = resource(RuleDecisionReply, 'decision');

@@ -11,6 +11,7 @@ import { apiFlags, jsonFlag, yesFlag } from '../input/flags.ts';
 import { type Input, parseChoice } from '../input/input.ts';
 import { note, print, printJson, printOnlyCopy, table, toJson, warn } from '../output/output.ts';
 import { type Command, theNetwork } from '../parse/command.ts';
+import { readTagList, requireTags } from '../parse/tag-flags.ts';
 
 export const createKey: Command = {
   name: 'key create',
@@ -28,6 +29,7 @@ export const createKey: Command = {
       choices: peerTypes,
     },
     route: { kind: 'list', value: 'CIDR', summary: 'the only routes that connectors may serve', byDefault: 'any' },
+    tag: { kind: 'list', value: 'TAG', summary: 'tags of the hosts that join with it, by which rules select them' },
     'max-uses': { kind: 'text', value: '1..10', summary: 'how many hosts may join with it', byDefault: '1' },
     'expires-in-hours': { kind: 'text', value: '1..168', summary: 'how long it is valid', byDefault: '24' },
     'peer-expires': {
@@ -42,17 +44,20 @@ export const createKey: Command = {
     'cpn key create office --name edge-1 --type connector --route 192.168.50.0/24 >key',
   ],
   async run(input) {
+    const tags = readTagList(input);
     const request = {
       name: input.need('name'),
       max_uses: input.number('max-uses', 1, 10) ?? 1,
       expires_in_hours: input.number('expires-in-hours', 1, 168) ?? 24,
       ...readLimits(input),
       ...readPeerHours(input),
+      ...(tags.length > 0 && { tags }),
     };
     const { admin: service, address } = await openAdminAt(input);
     if (request.peer_expires_in_hours !== undefined && !(await service.describes('key-peer-expiry'))) {
       throw new WrongUsage('this control plane does not support the expiry of peers; leave out --peer-expires');
     }
+    if (tags.length > 0) await requireTags(service, 'key-tags');
     const network = await findNetwork(service, input.argument('network') ?? '');
     const key = await service.createKey(network, request);
     const unlimited = [...(key.peer_types ? [] : ['types']), ...(request.routes && !key.routes ? ['routes'] : [])];
@@ -151,9 +156,9 @@ export const listKeys: Command = {
   },
 };
 
-function describeLimits({ peer_types, routes = [], peer_expires_in_hours: hours }: Key): string {
+function describeLimits({ peer_types, routes = [], tags = [], peer_expires_in_hours: hours }: Key): string {
   const end = hours === undefined ? [] : [`for ${hours % 24 === 0 ? `${hours / 24}d` : `${hours}h`}`];
-  return [...(peer_types ?? ['any type']), ...routes, ...end].join(' ');
+  return [...(peer_types ?? ['any type']), ...routes, ...tags.map((tag) => `tag:${tag}`), ...end].join(' ');
 }
 
 export const revokeKey: Command = {

@@ -9,6 +9,7 @@ import { apiFlags, jsonFlag } from '../input/flags.ts';
 import { bold, green, note, print, printJson, table, warn } from '../output/output.ts';
 import { findOutdatedProfiles, peersToJson, peerTable, warnOutdated } from '../output/peer-table.ts';
 import { type Command, theNetwork } from '../parse/command.ts';
+import { readEnforcement } from '../rules/open-rules.ts';
 
 export const listNetworks: Command = {
   name: 'network list',
@@ -70,8 +71,9 @@ export const showNetwork: Command = {
     const network = await readWholeNetwork(service, input.argument('network') ?? '');
     const health = await readPeerHealth(service, network.id);
     const outdated = findOutdatedProfiles(network);
+    const enforcement = await readEnforcement(service, network.id);
     if (input.switch('json')) {
-      printJson({ ...network, peers: peersToJson(network.peers, health, outdated) });
+      printJson({ ...network, peers: peersToJson(network.peers, health, outdated, enforcement) });
       return exitCodes.done;
     }
     print(
@@ -83,10 +85,11 @@ export const showNetwork: Command = {
     if (network.map_max_age_seconds !== undefined) {
       print(`\nmaximum age of a map on connectors: ${describeSeconds(network.map_max_age_seconds)}`);
     }
+    if (enforcement !== null) print('\nclosed: what no rule allows is denied; "cpn rules show" shows the rules');
     if (network.spread) print('\nhosts spread over equal connectors that masquerade');
     const relay = network.peers.find(({ id }) => id === network.relay);
     if (relay !== undefined) print(`\nrelay between hosts without an endpoint: ${printable(relay.name)}`);
-    print(`\n${peerTable(network.peers, health, new Date(), outdated)}`);
+    print(`\n${peerTable(network.peers, health, { outdated, enforcement })}`);
     warnOutdated(network, outdated);
     for (const skipped of describeAllSkipped(network.skipped_peers)) warn(printable(skipped));
     return exitCodes.done;

@@ -15,6 +15,8 @@ import { findOutdatedProfiles, peersToJson, peerTable, warnOutdated } from '../o
 import { awaitPending, notePending, pendingFlags, readPatience } from '../output/pending-hosts.ts';
 import { type Command, theNetwork } from '../parse/command.ts';
 import { expiresFlag, readExpiry, requireExpiry } from '../parse/expiry-flag.ts';
+import { readTags, requireTags, tagFlags } from '../parse/tag-flags.ts';
+import { readEnforcement } from '../rules/open-rules.ts';
 
 export const thePeer = {
   usage: '<network> <peer>',
@@ -33,10 +35,11 @@ export const listPeers: Command = {
     const { id, peers } = network;
     const health = await readPeerHealth(service, id);
     const outdated = findOutdatedProfiles(network);
-    if (input.switch('json')) printJson({ peers: peersToJson(peers, health, outdated) });
+    const enforcement = await readEnforcement(service, id);
+    if (input.switch('json')) printJson({ peers: peersToJson(peers, health, outdated, enforcement) });
     else if (peers.length === 0) note('no host has joined yet; create an enrolment key with "cpn key create"');
     else {
-      print(peerTable(peers, health, new Date(), outdated, input.switch('wide')));
+      print(peerTable(peers, health, { outdated, enforcement, isWide: input.switch('wide') }));
       warnOutdated(network, outdated);
     }
     return exitCodes.done;
@@ -58,17 +61,20 @@ export const updatePeer: Command = {
       value: '0..1000',
       summary: 'the healthy connector with the highest priority serves; default 0',
     },
+    ...tagFlags,
     routes: { kind: 'switch', summary: 'serve all routes of the network; --no-routes: serve none' },
     ...expiresFlag,
   },
   examples: [
     'cpn peer update office edge-1 --endpoint 203.0.113.22:51820',
     'cpn peer update office laptop --expires 90d',
+    'cpn peer update office web-1 --tag web --tag production',
   ],
   async run(input) {
     const changes = readChanges(input);
     const service = await openAdmin(input);
     if (changes.expires_at !== undefined) await requireExpiry(service);
+    if (changes.tags !== undefined) await requireTags(service, 'peer-tags');
     const network = await readWholeNetwork(service, input.argument('network') ?? '');
     const known = findNamed(network.peers, input.argument('peer') ?? '', 'peer');
     if (changes.routes !== undefined) warnOfLostRoutes(network, known, changes.routes);
@@ -116,9 +122,10 @@ function readChanges(input: Input): ChangePeer {
   const routes = readServed(input);
   const priority = input.number('priority', 0, 1000);
   const expires_at = readExpiry(input, new Date());
-  if ([name, endpoint, routes, priority, expires_at].every((each) => each === undefined)) {
+  const tags = readTags(input);
+  if ([name, endpoint, routes, priority, expires_at, tags].every((each) => each === undefined)) {
     throw new WrongUsage(
-      'there is nothing to change; give --name, --endpoint, --route, --routes, --no-routes, --priority or --expires',
+      'there is nothing to change; give --name, --endpoint, --route, --routes, --no-routes, --priority, --tag, --no-tags or --expires',
     );
   }
   const parsed = endpoint === undefined || endpoint === 'none' ? null : parseEndpoint(endpoint, '--endpoint');
@@ -128,6 +135,7 @@ function readChanges(input: Input): ChangePeer {
     ...(routes !== undefined && { routes }),
     ...(priority !== undefined && { priority }),
     ...(expires_at !== undefined && { expires_at }),
+    ...(tags !== undefined && { tags }),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { Network, NetworkPeer, PeerHealth } from '../../api/admin-service.ts';
+import type { Network, NetworkPeer, NetworkRules, PeerHealth } from '../../api/admin-service.ts';
 import type { PathState } from '../../contract/health.ts';
 import { printable } from '../../core/errors/index.ts';
 import { findOutdated } from '../../core/export/device-profile.ts';
@@ -10,19 +10,27 @@ import { type Cell, green, red, table, warn, yellow } from './output.ts';
 /** Observations of each peer, by its id as text. Null if the control plane collects none. */
 type HealthByPeer = ReadonlyMap<string, PeerHealth> | null;
 
+/** What enforces the rules at each peer, by its id as text. Null in a network without rules. */
+export type EnforcementByPeer = ReadonlyMap<string, NetworkRules['enforcement'][number]['by']> | null;
+
+interface PeerTableOptions {
+  readonly now?: Date;
+  readonly outdated?: OutdatedProfiles;
+  readonly enforcement?: EnforcementByPeer;
+  readonly isWide?: boolean;
+}
+
 interface PeerColumn {
   readonly title: string;
   readonly isShown: boolean;
   readonly cell: (peer: NetworkPeer) => Cell;
 }
 
-/** Shows observations of hosts, priorities, suspensions and expiry only if there are any. */
+/** Shows observations, priorities, tags, suspensions and expiry only if there are any. */
 export function peerTable(
   peers: readonly NetworkPeer[],
   health: HealthByPeer,
-  now = new Date(),
-  outdated: OutdatedProfiles = new Map(),
-  isWide = false,
+  { now = new Date(), outdated = new Map(), enforcement = null, isWide = false }: PeerTableOptions = {},
 ): string {
   const paths = findPaths(health);
   const of = ({ id }: NetworkPeer) => health?.get(String(id));
@@ -35,6 +43,16 @@ export function peerTable(
       title: 'priority',
       isShown: peers.some(({ priority }) => priority !== undefined && priority !== 0),
       cell: (peer) => (peer.peer_type === 'connector' ? String(peer.priority ?? 0) : '-'),
+    },
+    {
+      title: 'tags',
+      isShown: peers.some(({ tags }) => tags !== undefined),
+      cell: ({ tags }) => tags?.join(', ') ?? '-',
+    },
+    {
+      title: 'enforced by',
+      isShown: enforcement !== null,
+      cell: ({ id }) => paintEnforcement(enforcement?.get(String(id)) ?? '-'),
     },
     {
       title: 'state',
@@ -74,6 +92,7 @@ export function peersToJson(
   peers: readonly NetworkPeer[],
   health: HealthByPeer,
   outdated: OutdatedProfiles = new Map(),
+  enforcement: EnforcementByPeer = null,
 ) {
   const paths = findPaths(health);
   return peers.map((peer) => {
@@ -86,6 +105,7 @@ export function peersToJson(
       path: paths.get(String(peer.id)) ?? null,
       reachable_by: observed?.reachable_by ?? null,
       witnesses: observed?.witnesses ?? null,
+      ...(enforcement && { enforced_by: enforcement.get(String(peer.id)) ?? null }),
       ...(peer.profile && { profile_outdated: outdated.get(peer.id) ?? [] }),
     };
   });
@@ -102,6 +122,10 @@ function findPaths(health: HealthByPeer): ReadonlyMap<string, PathState> {
 function outState({ suspended_at, expires_at }: NetworkPeer, now: Date): string | null {
   if (suspended_at !== undefined) return 'suspended';
   return expires_at !== undefined && Date.parse(expires_at) <= now.getTime() ? 'expired' : null;
+}
+
+export function paintEnforcement(by: string): Cell {
+  return by === 'nothing' ? [by, yellow] : by;
 }
 
 function paintState(state: PeerHealth['state']): Cell {

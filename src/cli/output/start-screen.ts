@@ -7,7 +7,8 @@ export const topics: Readonly<Record<string, readonly string[]>> = {
   'this host': ['join', 'run', 'up', 'down', 'set', 'rotate-key', 'accept', 'drain', 'leave'],
   diagnosis: ['status', 'wait', 'explain', 'doctor', 'plan', 'reconcile', 'events', 'debug'],
   phones: ['export'],
-  admin: ['login', 'whoami', 'logout', 'network', 'key', 'peer', 'user', 'token', 'audit', 'api'],
+  admin: ['login', 'whoami', 'logout', 'network', 'key', 'peer', 'rules', 'audit', 'api'],
+  users: ['user', 'token'],
   server: ['control-plane'],
   shell: ['completion'],
 };

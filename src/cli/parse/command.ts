@@ -45,6 +45,7 @@ export const groups: Readonly<Record<string, string>> = {
   network: 'Manage private networks',
   key: 'Manage enrolment keys',
   peer: 'Manage the peers of a network',
+  rules: 'Manage who may reach what in a network',
   user: 'Manage the users of the organization',
   token: 'Manage your personal tokens',
   debug: 'Collect diagnostics',

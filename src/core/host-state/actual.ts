@@ -108,6 +108,14 @@ export interface SshClient {
   readonly local: Address | null;
 }
 
+/** An established TCP connection of this host, from its client to its server. */
+export interface TcpConnection {
+  readonly from: Address;
+  readonly to: Address;
+  /** The server's port. */
+  readonly port: number;
+}
+
 /** The host's network outside the tunnel, which the tunnel must not cut off. */
 export interface Underlay {
   /** The host's addresses outside tunnels, without loopback, link-local IPv6 or our interfaces. */

@@ -41,11 +41,14 @@ export type AdminFeature =
   | 'network-expected-routes'
   | 'peer-suspension'
   | 'peer-expiry'
+  | 'peer-tags'
   | 'key-peer-expiry'
+  | 'key-tags'
   | 'network-health'
   | 'network-removals'
   | 'network-deletion'
-  | 'network-events';
+  | 'network-events'
+  | 'network-rules';
 
 /** Returns the features among these names. A later version may have saved others. */
 export function knownFeatures(names: readonly string[]): readonly Feature[] {
@@ -72,6 +75,7 @@ interface FeaturePath {
 const enroll = { path: '/api/networks/enroll', method: 'post' };
 const readNetwork = { path: '/api/networks/{}', method: 'get' };
 const changeNetwork = { path: '/api/networks/{}', method: 'patch' };
+const createKey = { path: '/api/networks/{}/enrollment-keys', method: 'post' };
 const changePeer = { path: '/api/networks/{}/peers/{}', method: 'patch' };
 
 const places: Readonly<Record<Feature, FeaturePath>> = {
@@ -113,15 +117,14 @@ const adminPlaces: Readonly<Record<AdminFeature, FeaturePath>> = {
   'network-expected-routes': { ...changeNetwork, field: 'expected_routes' },
   'peer-suspension': { ...changePeer, field: 'suspended' },
   'peer-expiry': { ...changePeer, field: 'expires_at' },
-  'key-peer-expiry': {
-    path: '/api/networks/{}/enrollment-keys',
-    method: 'post',
-    field: 'peer_expires_in_hours',
-  },
+  'peer-tags': { ...changePeer, field: 'tags' },
+  'key-peer-expiry': { ...createKey, field: 'peer_expires_in_hours' },
+  'key-tags': { ...createKey, field: 'tags' },
   'network-health': { path: '/api/networks/{}/health', method: 'get' },
   'network-removals': { path: '/api/networks/{}/removals', method: 'get' },
   'network-deletion': places['map-deletion'],
   'network-events': { path: '/api/networks/{}/events', method: 'get' },
+  'network-rules': { path: '/api/networks/{}/rules', method: 'put' },
 };
 
 /** True if the OpenAPI 3 description has the extension. False for any other document. */

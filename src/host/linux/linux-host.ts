@@ -39,8 +39,10 @@ import { listArgs, mapSample, parseRules, parseTimeouts } from './nft/own-table.
 import { type LinkCache, type LinkView, ObservationCache } from './observation-cache.ts';
 import { checkPrivilege } from './process-files.ts';
 import { readResolvers } from './resolvers.ts';
+import { parseConnections } from './socket-table.ts';
 import { readSshClients } from './ssh-clients.ts';
 import { areSysctlsSealed, readSysctls } from './sysctl.ts';
+import { readIfThere } from './underlay.ts';
 
 /** This Linux host, accessed through `ip`, `wg`, `nft` and /proc. */
 export function linuxHost(run: Run = runHere, start: Start = startHere): Required<Host> {
@@ -53,6 +55,7 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Require
     },
     observe: (options) => observe(run, options, caches),
     sshClients: () => readSshClients(process.env.SSH_CONNECTION),
+    tcpConnections: () => parseConnections(['/proc/net/tcp', '/proc/net/tcp6'].map(readIfThere).join('\n')),
     device: (link) => observeDevice(run, parseLinkName(link), caches),
     apply: (step) => applyStep(run, step).finally(() => caches.routes.invalidate()),
     links: readLinkNames,

@@ -1,4 +1,5 @@
 import { endianness } from 'node:os';
+import type { TcpConnection } from '../../core/host-state/actual.ts';
 import { type Address, addressAt } from '../../core/net/cidr.ts';
 import { readAddress } from '../read-address.ts';
 
@@ -25,6 +26,24 @@ export function parseSockets(tables: string, ports: ReadonlySet<number>, order =
     if (!ports.has(localPort) && !ports.has(remotePort)) return [];
     const ends = { local: readEnd(local, order), localPort, remote: readEnd(remote, order), remotePort };
     return [{ ...ends, user: Number(user), inode }];
+  });
+}
+
+/** A line of /proc/net/tcp or tcp6 in state TCP_ESTABLISHED (include/net/tcp_states.h). */
+const established = /^ *\d+: ([0-9A-F]+):([0-9A-F]{4}) ([0-9A-F]+):([0-9A-F]{4}) 01 /gm;
+
+/** A line in state TCP_LISTEN: captures the local port. */
+const listening = /^ *\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:[0-9A-F]{4} 0A /gm;
+
+/** Parses these tables (proc_pid_net(5)). A port on which this host listens is the server's. */
+export function parseConnections(tables: string, order = endianness()): TcpConnection[] {
+  const accepted = new Set([...tables.matchAll(listening)].map(([, port = '']) => port));
+  return [...tables.matchAll(established)].flatMap(([, local = '', at = '', remote = '', to = '']) => {
+    const [own, other] = [readHexAddress(local, order), readHexAddress(remote, order)];
+    if (own === null || other === null) return [];
+    return accepted.has(at)
+      ? [{ from: other, to: own, port: Number.parseInt(at, 16) }]
+      : [{ from: own, to: other, port: Number.parseInt(to, 16) }];
   });
 }
 

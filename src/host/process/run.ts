@@ -118,6 +118,25 @@ export function runFrom(folders: readonly string[], environment: Readonly<Record
   };
 }
 
+/**
+ * Runs a program of the user, such as an editor, on their terminal to its end, with their
+ * environment. @throws CommandFailed if it cannot be started or fails
+ */
+export async function runOnTerminal(program: string, args: readonly string[]): Promise<void> {
+  const { execa } = await import('execa');
+  // Ctrl-C goes to the program too, which has its own use for it.
+  const ignore = () => {};
+  process.on('SIGINT', ignore);
+  try {
+    const result = await execa(program, args, { stdio: 'inherit', reject: false });
+    if (!result.failed) return;
+    const limits = { deadlineMs: 0, maxOutput: 0 };
+    throw new CommandFailed(formatCommand(program, args), result.exitCode ?? null, describeFailure(result, '', limits));
+  } finally {
+    process.off('SIGINT', ignore);
+  }
+}
+
 /** Starts a shell that ends with this process, because its input ends then. */
 async function startShell(script: string, files: readonly AnonymousFile[]): Promise<Shell> {
   const { execa } = await import('execa');

@@ -66,8 +66,24 @@ describe('cpn peer update', () => {
     [{ endpoint: '203.0.113.1:1' }, { endpoint: '203.0.113.1:1' }],
     [{ name: 'edge' }, { name: 'edge' }],
     [{ expires: 'never' }, { expires_at: null }],
+    [{ tag: ['web', 'db', 'web'] }, { tags: ['web', 'db'] }],
+    [{ tags: false }, { tags: [] }],
   ])('with %j sends %j, and no other field', async (given, fields) => {
     expect((await run(updatePeer, { ...here, ...given })).calls).toEqual([['updatePeer', 1, 2, fields]]);
+  });
+
+  it.each<[object, string]>([
+    [{ tag: ['Web'] }, '--tag "Web" is no tag'],
+    [{ tag: ['web'], tags: false }, '--tag and --no-tags exclude each other'],
+    [{ tags: true }, 'give --tag TAG, or --no-tags'],
+  ])('with %j changes nothing: %s', async (given, problem) => {
+    const { error, calls } = await run(updatePeer, { ...here, ...given });
+    expect([error?.message, calls]).toEqual([expect.stringContaining(problem), []]);
+  });
+
+  it('sets tags only where the service has them', async () => {
+    const { error, calls } = await run(updatePeer, { ...here, tags: false }, { describes: false });
+    expect([error?.message, calls]).toEqual([expect.stringContaining('does not support tags'), []]);
   });
 
   it('warns where the service ignores a priority, and not where it has it', async () => {

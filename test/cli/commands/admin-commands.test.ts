@@ -85,6 +85,15 @@ describe('an enrolment key', () => {
     });
   });
 
+  it('has tags where the service describes them', async () => {
+    const schema = { properties: { tags: {} } };
+    const post = { requestBody: { content: { 'application/json': { schema } } } };
+    const paths = { '/api/networks/{network}/enrollment-keys': { post } };
+    const given = { network: 'office', name: 'web', tag: ['web', 'prod', 'web'] };
+    const { service } = await run(createKey, given, { answers: made, description: { paths } });
+    expect(service.received.find(({ method }) => method === 'POST')?.body?.tags).toEqual(['web', 'prod']);
+  });
+
   it.each([
     [{ route: ['10.0.0.0/8'] }, '--route is for connectors'],
     [{ route: ['10.0.0.0/8'], type: ['origin'] }, '--route is for connectors'],
@@ -93,8 +102,10 @@ describe('an enrolment key', () => {
     [{ 'expires-in-hours': '169' }, 'is not a number from 1 to 168'],
     [{ 'peer-expires': '90m' }, 'is not a number of whole hours'],
     [{ 'peer-expires': '3651d' }, 'is not a time from 1h to 3650d'],
-    // The service would ignore it.
+    [{ tag: ['-web'] }, '--tag "-web" is no tag'],
+    // The service would ignore them.
     [{ 'peer-expires': '12h' }, 'does not support the expiry of peers'],
+    [{ tag: ['web'] }, 'does not support tags'],
   ])('with %j is refused', async (given, problem) => {
     await expect(create(given)).rejects.toThrow(problem);
   });

@@ -30,9 +30,9 @@ beforeAll(async () => {
 
 afterAll(() => rm(root, { recursive: true }));
 
-/** `join` makes a network, and the words of `events` and `export --new-peer` are those of the control plane. */
+/** `join` makes a network, and the words of `events`, `rules` and `export --new-peer` are those of the control plane. */
 const ofThisHost = (await loadCommands()).filter(
-  ({ name, argument }) => argument?.usage.includes('[network]') && name !== 'events',
+  ({ name, argument }) => argument?.usage.includes('[network]') && !/^(events$|rules )/.test(name),
 );
 
 /** What a command needs in addition to the network. */

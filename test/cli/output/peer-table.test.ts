@@ -4,7 +4,7 @@ import { peersToJson, peerTable } from '../../../src/cli/output/peer-table.ts';
 
 const peer = (
   id: number,
-  more: Pick<NetworkPeer, 'name' | 'peer_type' | 'priority' | 'suspended_at' | 'expires_at'>,
+  more: Pick<NetworkPeer, 'name' | 'peer_type' | 'priority' | 'suspended_at' | 'expires_at' | 'tags'>,
 ): NetworkPeer => ({
   ...{ id, address: `10.77.0.${id}`, endpoint: null, public_key: 'key', created_at: null },
   ...more,
@@ -32,7 +32,7 @@ it('shows who is suspended or has expired, and until when others may stay', () =
   const lost = peer(1, { name: 'lost', peer_type: type, suspended_at: at });
   const guest = peer(2, { name: 'guest', peer_type: type, expires_at: at });
   const rows = (now: string) =>
-    peerTable([lost, guest], null, new Date(now))
+    peerTable([lost, guest], null, { now: new Date(now) })
       .split('\n')
       .map((row) => row.trim().split(/ {2,}/).slice(3, 5));
   expect(rows('2029-12-31T23:59:59Z')).toEqual([
@@ -45,6 +45,33 @@ it('shows who is suspended or has expired, and until when others may stay', () =
     ['suspended', '-'],
     ['expired', at],
   ]);
+});
+
+it('shows tags where a peer has any, and what enforces the rules in a closed network', () => {
+  const web = peer(1, { name: 'web', peer_type: 'origin', tags: ['web', 'prod'] });
+  const phone = peer(2, { name: 'phone', peer_type: 'admin_device' });
+  const enforcement = new Map<string, 'destination' | 'nothing'>([
+    ['1', 'destination'],
+    ['2', 'nothing'],
+  ]);
+  const rows = (options: Parameters<typeof peerTable>[2]) =>
+    peerTable([web, phone], null, options)
+      .split('\n')
+      .map((row) => row.trim().split(/ {2,}/).slice(3, 5));
+  expect(rows({ enforcement })).toEqual([
+    ['tags', 'enforced by'],
+    ['web, prod', 'destination'],
+    ['-', 'nothing'],
+  ]);
+  expect(rows({})[0]).toEqual(['tags', 'address']);
+  expect(peerTable([phone], null)).not.toMatch(/tags|enforced/);
+  const json = peersToJson([web, phone, peer(3, { name: 'out', peer_type: 'origin' })], null, new Map(), enforcement);
+  expect(json.map((each) => [each.tags, each.enforced_by])).toEqual([
+    [['web', 'prod'], 'destination'],
+    [undefined, 'nothing'],
+    [undefined, null],
+  ]);
+  expect(peersToJson([web], null)[0]).not.toHaveProperty('enforced_by');
 });
 
 describe('what hosts observe', () => {
@@ -63,7 +90,7 @@ describe('what hosts observe', () => {
   it('stands in columns of their own, and nothing of it is obeyed by a terminal', () => {
     const [lost, ...others] = peers;
     const all = [{ ...(lost as NetworkPeer), suspended_at: last_seen }, ...others];
-    const rows = peerTable(all, health, new Date('2030-01-01T00:00:30Z'))
+    const rows = peerTable(all, health, { now: new Date('2030-01-01T00:00:30Z') })
       .split('\n')
       .map((row) => row.split(/ {2,}/).slice(3, 7));
     expect(rows).toEqual([

@@ -84,13 +84,16 @@ describe('the help of a command with two arguments', () => {
   });
 });
 
-/** They reach out, go on, or write, or look at more of the host than a test should wait for. */
+/** They reach out, go on, write, need a file or a terminal, or look at more of the host than a test should wait for. */
 const active = [
   'join',
   'login',
   'run',
   'debug bundle',
   'doctor',
+  'rules apply',
+  'rules edit',
+  'rules test',
   'control-plane serve',
   'control-plane backup',
   'control-plane reset-owner',

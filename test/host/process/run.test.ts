@@ -7,7 +7,7 @@ import { Secret } from '../../../src/core/crypto/secret.ts';
 import { CommandFailed, MissingTool } from '../../../src/core/errors/index.ts';
 import type { Tool } from '../../../src/host/process/find-tool.ts';
 import { OutputCache } from '../../../src/host/process/output-cache.ts';
-import { type Run, runFrom } from '../../../src/host/process/run.ts';
+import { type Run, runFrom, runOnTerminal } from '../../../src/host/process/run.ts';
 
 vi.setConfig({ testTimeout: 30_000 });
 
@@ -331,3 +331,26 @@ async function openAnonymousFiles(): Promise<string[]> {
   );
   return open.flat();
 }
+
+describe('a program of the user', () => {
+  test('runs to its end with its arguments, which no shell reads, and with the environment', async () => {
+    const path = join(folder, 'editor');
+    await writeFile(path, `#!/bin/sh\nprintf '%s ' "$@" "$EDITED" >"$1"\n`, { mode: 0o755 });
+    vi.stubEnv('EDITED', 'here');
+    vi.stubEnv('PATH', `${folder}:${process.env.PATH}`);
+    const file = join(folder, 'edited');
+    await runOnTerminal('editor', [file, '$(id) ; a  b']);
+    expect(await readFile(file, 'utf8')).toBe(`${file} $(id) ; a  b here `);
+    vi.unstubAllEnvs();
+  });
+
+  test.each([
+    ['false', [], { exitCode: 1 }],
+    ['cpn-no-such-editor', ['a'], { exitCode: null }],
+  ])('%s fails', async (program, args, facts) => {
+    const error = await failureOf(runOnTerminal(program, args));
+    expect(error.facts).toMatchObject(facts);
+    expect(error.message).toContain(program);
+    expect(process.listenerCount('SIGINT')).toBe(0);
+  });
+});
