@@ -156,7 +156,7 @@ export const RuleDecision = z
     from: selectorShown.meta({ description: 'The sender: peer:NAME, or an address.' }),
     to: selectorShown,
     protocol: z.enum(['tcp', 'udp', 'icmp']),
-    port: z.int().optional(),
+    port: z.int().min(1).max(65_535).optional(),
     verdict: z.enum(['allow', 'deny']),
     rule: z.string().nullable().meta({ description: 'The name of the rule that allows; null without one.' }),
     why: explanation,

@@ -135,6 +135,24 @@ const readings: Readonly<Record<string, Reading>> = {
     mayLack: ['id', 'name', 'peer_type', 'endpoint', 'created_at'],
     ignores: [],
   },
+  'the rules of a network': {
+    of: 'NetworkRules',
+    decode: (body) => extensions.decodeRules(body, source),
+    mayLack: [],
+    ignores: [],
+  },
+  'the preview of rules': {
+    of: 'RulesPreview',
+    decode: (body) => extensions.decodeRulesPreview(body, source),
+    mayLack: [],
+    ignores: [],
+  },
+  'the rule that decides': {
+    of: 'RuleDecision',
+    decode: (body) => extensions.decodeRuleDecision(body, source),
+    mayLack: ['rule'],
+    ignores: [],
+  },
   'a session': {
     of: 'Session',
     decode: (body) => decodeSession(body, source),
@@ -209,7 +227,7 @@ function refuseSkipped(skipped: readonly { readonly reason: string }[] = []): vo
  */
 const elsewhere = [
   ...['NetworkDelta', 'ReportReply', 'HealthSummary', 'PeerDetails', 'PeerTraffic', 'NetworkTraffic'],
-  ...['NetworkRules', 'RulesPreview', 'RuleDecision', 'ReachablePairs'],
+  'ReachablePairs',
 ];
 
 let description: Description;
