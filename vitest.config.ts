@@ -31,7 +31,7 @@ const POSTGRES_TESTS = [
   'test/control-plane/store/postgres/{announced-changes,crash,pooler,readiness,replicas,serve,start,time,transact}.test.ts',
 ];
 const OTHER_THAN_POSTGRES_TESTS = [
-  'test/control-plane/**/{data-folder,database-url,database-clock,concurrency,passwords,tokens,change-notifier,network-rules,address-allocation}.test.ts',
+  'test/control-plane/**/{data-folder,database-url,database-clock,concurrency,passwords,tokens,change-notifier,network-rules,address-allocation,agreement,effects}.test.ts',
   'test/control-plane/**/{description,contract-description,openapi,tls,hostile-clients,full-disk,receiver-addresses,webhook-settings,send-webhook}.test.ts',
   'test/control-plane/**/{closing-replies,conditional-read,error-reply,failures,judge-network,limits,monitoring,serve-console,transitions,transport,unread,waiting-preference,with-revision}.test.ts',
   'test/control-plane/{http/routes/access,store/transact}.test.ts',

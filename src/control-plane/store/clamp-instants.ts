@@ -4,6 +4,8 @@ import { transact } from './transact.ts';
 
 /** The longest pause between attempts. A later due time was stored while the clock was ahead. */
 const longestDeliveryMs = 3_600_000;
+/** The longest time for a confirmation of rules, by the contract. */
+const longestConfirmationMs = 3_600_000;
 
 /**
  * Sets later instants than `now`, from when the clock was ahead, to `now`; expiring rows keep their
@@ -23,6 +25,12 @@ export async function clampInstants(db: Db, now: Date): Promise<void> {
       await shortenIn(transaction, table, now);
     // A host answers a message within seconds or never, so these messages are of no use.
     await transaction.deleteFrom('peer_messages').where('created_at', '>', at).execute();
+    const latest = new Date(now.getTime() + longestConfirmationMs).toISOString();
+    await transaction
+      .updateTable('network_rules')
+      .set({ confirm_until: latest })
+      .where('confirm_until', '>', latest)
+      .execute();
     const horizon = new Date(now.getTime() + longestDeliveryMs).toISOString();
     await transaction
       .updateTable('deliveries')

@@ -21,6 +21,21 @@ test.each(['last_seen', 'reported_at', 'lost_at'] as const)(
     }),
 );
 
+test('rules wait for a confirmation for an hour at most', () =>
+  withRows(async ({ db, addNetwork }) => {
+    const rules = { mode: 'open', rules: '[]', tests: '[]', require_enforcement: 0, serial: 1, nonce: 'n' } as const;
+    for (const confirm_until of [ago(-hour), ago(-day), null]) {
+      const network_id = await addNetwork();
+      await db
+        .insertInto('network_rules')
+        .values({ ...rules, network_id, revision: 1, gone: '{}', confirm_until })
+        .execute();
+    }
+    await clampInstants(db, new Date(now));
+    const rows = await db.selectFrom('network_rules').select('confirm_until').orderBy('network_id').execute();
+    expect(rows.map(({ confirm_until }) => confirm_until)).toEqual([ago(-hour), ago(-hour), null]);
+  }));
+
 /** Adds a row that expires. */
 const add = {
   enrollment_keys: ({ db, network }, created_at, expires_at) =>

@@ -1,7 +1,5 @@
 import { type AccessChange, mostAccessChanges } from '../../../contract/rules.ts';
-import type { Rule } from '../../../core/map/access-rules.ts';
-import { fullAccess, noAccess, subtractAccess, uniteRules } from './access.ts';
-import { parseRules } from './decide.ts';
+import { type Difference, Differences, none } from './differences.ts';
 import { listEndpoints, type RuledNetwork } from './endpoints.ts';
 import { type Group, type Grouping, groupEndpoints, pushTo } from './groups.ts';
 import type { RuleSet } from './rule-set.ts';
@@ -15,18 +13,8 @@ export interface AccessChanges {
   readonly complete: boolean;
 }
 
-type Connections = Pick<AccessChange, 'protocol' | 'ports'>;
-
-/** The difference of the access of a pair; the same object for equal differences. */
-interface Difference {
-  readonly gained: readonly Connections[];
-  readonly lost: readonly Connections[];
-}
-
-const none: Difference = { gained: [], lost: [] };
 /** The pairs of groups that are compared one by one: half a second. */
 const mostCompared = 300_000;
-const mostKept = 20_000;
 
 type Orientation = 'from' | 'to';
 const kinds = ['gained', 'lost'] as const;
@@ -56,13 +44,6 @@ interface Row {
   readonly same: Difference | null;
 }
 
-/** The rules before the change or after it. */
-interface Side {
-  readonly isOpen: boolean;
-  readonly requires: boolean;
-  readonly has: ReadonlySet<number>;
-}
-
 interface Counts {
   readonly gained: number;
   readonly lost: number;
@@ -72,35 +53,14 @@ interface Counts {
 }
 
 class Comparison {
-  readonly #rules: readonly Rule[];
-  readonly #sides: readonly [Side, Side];
-  /** True if only pairs with a rule that is new or gone can differ. */
-  readonly #dependsOnRules: boolean;
+  readonly #differences: Differences;
   readonly #grouping: Grouping;
-  readonly #differences = new Map<string, Difference>();
-  /** Equal differences are one object. */
-  readonly #interned = new Map<string, Difference>();
   /** The number of ends, by whether their hosts enforce rules. */
   readonly #ends: ReadonlyMap<boolean, number>;
 
   constructor(network: RuledNetwork, before: RuleSet, after: RuleSet) {
-    const places = new Map<string, number>();
-    const rules: Rule[] = [];
-    const toSide = (set: RuleSet): Side => {
-      const ruling = parseRules(set);
-      const has = ruling.rules.map((rule) => {
-        const { name: _, ...meaning } = rule;
-        const key = JSON.stringify(meaning);
-        const place = places.get(key) ?? rules.push(rule) - 1;
-        places.set(key, place);
-        return place;
-      });
-      return { isOpen: ruling.mode === 'open', requires: ruling.requiresEnforcement, has: new Set(has) };
-    };
-    const [old, next] = [toSide(before), toSide(after)];
-    this.#rules = rules;
-    this.#sides = [old, next];
-    this.#dependsOnRules = old.isOpen === next.isOpen && old.requires === next.requires;
+    this.#differences = new Differences(before, after);
+    const { rules } = this.#differences;
     const selectors = rules.flatMap(({ from, to }) => [...from, ...to]);
     this.#grouping = groupEndpoints(listEndpoints(network, selectors), rules);
     const byEnforcement = Map.groupBy(this.#grouping.groups, ({ enforces }) => enforces);
@@ -176,9 +136,9 @@ class Comparison {
 
   #makeRow(orientation: Orientation, group: Group): Row {
     const [own, others] = [this.#grouping[orientation], this.#grouping[orientation === 'from' ? 'to' : 'from']];
+    // For each side, its rules for all come last: equal sets of rules have the same order.
     const places = [...group[orientation], ...own.all];
-    if (this.#dependsOnRules && !places.some((place) => this.#isChanged(place)))
-      return { group, touched: new Map(), rest: new Map(), same: none };
+    if (this.#differences.areNone(places)) return { group, touched: new Map(), rest: new Map(), same: none };
     const isForAll = new Set(others.all);
     const wide = places.filter((place) => isForAll.has(place));
     const rulesOf = new Map<Group, number[]>();
@@ -193,12 +153,12 @@ class Comparison {
     const touched = new Map<Group, Difference>();
     for (const [column, rules] of rulesOf) {
       leaveOut(column, column.members.length);
-      touched.set(column, this.#difference([...wide, ...rules], isEnforced(column.enforces)));
+      touched.set(column, this.#differences.between([...wide, ...rules], isEnforced(column.enforces)));
     }
     const rest = new Map(
       [...ends].map(([enforces, count]) => [
         enforces,
-        { difference: this.#difference(wide, isEnforced(enforces)), ends: count },
+        { difference: this.#differences.between(wide, isEnforced(enforces)), ends: count },
       ]),
     );
     const found = new Set(
@@ -206,32 +166,6 @@ class Comparison {
     );
     const [same = none] = found;
     return { group, touched, rest, same: found.size > 1 ? null : same };
-  }
-
-  #isChanged(place: number): boolean {
-    const [old, next] = this.#sides;
-    return old.has.has(place) !== next.has.has(place);
-  }
-
-  /** The difference between old and new rules among these, for connections to an end. */
-  #difference(places: readonly number[], enforces: boolean): Difference {
-    // The order of equal sets is the same: rules for all first, and each part ascends.
-    const key = `${enforces} ${places}`;
-    const known = this.#differences.get(key);
-    if (known !== undefined) return known;
-    if (this.#differences.size > mostKept) this.#differences.clear();
-    const [old = noAccess, next = noAccess] = this.#sides.map(({ isOpen, requires, has }) => {
-      if (isOpen) return fullAccess;
-      if (requires && !enforces) return noAccess;
-      return uniteRules(places.flatMap((place) => (has.has(place) ? (this.#rules[place] ?? []) : [])));
-    });
-    const made = { gained: subtractAccess(next, old), lost: subtractAccess(old, next) };
-    const text = JSON.stringify(made);
-    const isNone = made.gained.length + made.lost.length === 0;
-    const difference = isNone ? none : (this.#interned.get(text) ?? made);
-    this.#interned.set(text, difference);
-    this.#differences.set(key, difference);
-    return difference;
   }
 }
 
