@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
 /** Tests that start simulated hosts: slower, and with deadlines of their own inside. */
-const LAB_TESTS = ['test/{lab,e2e,model,host,hostile,local,secrets}/**/*.test.ts'];
+const LAB_TESTS = ['test/{lab,e2e,model,host,hostile,local,secrets,packets}/**/*.test.ts'];
 
 /** Lab tests whose results are a table too. */
 const FAULT_TESTS = ['test/faults/**/*.test.ts'];

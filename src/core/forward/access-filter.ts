@@ -24,9 +24,9 @@ export interface AccessInputs {
   /** Peers that are reached through this host alone. */
   readonly devices: readonly DeviceEnd[];
   /** Returns the addresses behind this host that a part of a route stands for. */
-  readonly toLocal: (part: NumberRange) => NumberRange;
-  /** True if packets of other hosts pass through the tunnel's interface. */
-  readonly forwards: boolean;
+  readonly toLocal: (part: NumberRange) => readonly NumberRange[];
+  /** True if connections may begin there: not in a part that only a default route has. */
+  readonly isLan: (part: NumberRange) => boolean;
   /** The control plane's addresses and ports, which stay reachable. */
   readonly services: readonly ServiceSocket[];
 }
@@ -47,7 +47,6 @@ const goesOn = 'meta l4proto tcp tcp flags & (fin|syn|rst|ack) != syn';
 
 /** The set of the latest refused connections: sender, destination, protocol, port. */
 export const deniedSet = 'denied';
-export const deniedType = 'ipv4_addr . ipv4_addr . inet_proto . inet_service';
 
 /**
  * The packet filter of a closed network. A packet is judged by the connection that it belongs to,
@@ -59,12 +58,12 @@ export const deniedType = 'ipv4_addr . ipv4_addr . inet_proto . inet_service';
  * way.
  */
 export function accessFilter(inputs: AccessInputs): { rules: readonly PacketRule[]; filter: AccessFilter } {
-  const { link, range, ends, toLocal, devices } = inputs;
+  const { link, range, ends, toLocal, isLan, devices } = inputs;
   const lookups = writeLookups(link, range, ends);
   const toDevices = writeDevices(range, devices, refuse(range));
   const family = familyOf(range);
   const inTunnel = ends.map(({ ranges }) => ranges);
-  const here = ends.map(({ ranges }, index) => (index === 0 ? ranges : ranges.map(toLocal)));
+  const here = ends.map(({ ranges }, index) => (index === 0 ? ranges : ranges.flatMap(toLocal)));
   const type = `type ${family === 4 ? 'ipv4_addr' : 'ipv6_addr'} : verdict; flags interval;`;
   const dispatch = (name: string, verdict: string, places: readonly (readonly NumberRange[])[]): AccessSet => ({
     ...{ name, type },
@@ -72,8 +71,8 @@ export function accessFilter(inputs: AccessInputs): { rules: readonly PacketRule
       ranges.map((each) => `${writeNumbers(each, family)} : ${verdict}${index}`),
     ),
   });
-  const hasLans = ends.length > 1;
-  const lans = here.map((ranges, index) => (index === 0 ? [] : ranges));
+  const lans = ends.map(({ ranges }, index) => (index === 0 ? [] : ranges.filter(isLan).flatMap(toLocal)));
+  const hasLans = lans.some((ranges) => ranges.length > 0);
   const sets = [
     dispatch('in_ends', 'jump in', inTunnel),
     dispatch('either_ends', 'jump either', here),
@@ -94,12 +93,15 @@ export function accessFilter(inputs: AccessInputs): { rules: readonly PacketRule
   const outward: AccessChain = { name: 'outward', texts: [...byLan, 'goto out0'] };
   return {
     rules: hookedRules(inputs),
-    filter: { chains: [...lookups.chains, ...toDevices.chains, outward], sets, identity: digestElements(sets) },
+    filter: {
+      chains: [...lookups.chains, ...toDevices.chains, outward],
+      ...{ sets, identity: digestElements(sets), family },
+    },
   };
 }
 
 /** The rules for packets to this host, through it, and from it. */
-function hookedRules({ link, range, own, forwards, services, devices }: AccessInputs): PacketRule[] {
+function hookedRules({ link, range, own, services, devices }: AccessInputs): PacketRule[] {
   const ip = protocolOf(range);
   const [outOf, into] = [`iifname "${link}"`, `oifname "${link}"`];
   const judge = (side: string, inward: 'original' | 'reply', outward: 'original' | 'reply', local: string) => [
@@ -132,7 +134,8 @@ function hookedRules({ link, range, own, forwards, services, devices }: AccessIn
   return [
     { name: 'answer-probes', chain: 'probed', text: reset },
     ...write('admitting', [...arriving, `${outOf} counter drop`]),
-    ...(forwards ? write('judging', through) : []),
+    // Another program may turn on forwarding at any time.
+    ...write('judging', through),
     // This host also reports errors about packets of no connection.
     ...write('sending', [...leaving, `${into} meta l4proto { tcp, udp } counter drop`]),
   ];

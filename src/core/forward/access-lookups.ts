@@ -27,9 +27,10 @@ export interface AccessFilter {
   readonly sets: readonly AccessSet[];
   /** A hash of the elements of all sets. */
   readonly identity: string;
+  readonly family: Family;
 }
 
-export type Lookups = Omit<AccessFilter, 'identity'>;
+export type Lookups = Omit<AccessFilter, 'identity' | 'family'>;
 
 /**
  * How to find the other side of a connection, and the port at its destination. A connection toward

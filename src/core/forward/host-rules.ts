@@ -5,7 +5,7 @@ import { behindRoutes, isMapped, type PrefixMap } from '../map/prefix-maps.ts';
 import { addressIn, covers, familyOf, isDefaultRoute, type Prefix, rangeOf } from '../net/cidr.ts';
 import { assignedRoutes } from '../routing/topology/route-owner.ts';
 import { isDirect } from '../routing/topology/via-connectors.ts';
-import { resolveAccess, resolveDevices } from '../rules/resolve.ts';
+import { type NumberRange, outsideOf, resolveAccess, resolveDevices } from '../rules/resolve.ts';
 import { accessFilter, type ServiceSocket } from './access-filter.ts';
 import type { AccessFilter } from './access-lookups.ts';
 import { arrivalRules } from './arrival-rules.ts';
@@ -108,22 +108,27 @@ export function hostRules(inputs: HostRulesInputs): HostRules {
 }
 
 /** The packet filter of a closed network; null in an open one. */
-function closedRules({ link, map, self, forwards, services = [] }: HostRulesInputs, behind: readonly PrefixMap[]) {
+function closedRules({ link, map, self, services = [] }: HostRulesInputs, behind: readonly PrefixMap[]) {
   const { rules } = map;
   if (rules === undefined) return null;
   const served = self.type === 'connector' ? assignedRoutes(map, self) : [];
   const ends = resolveAccess({ ...map, rules }, self, served);
   const devices = map.peers.filter((peer) => peer.via && !peer.enforcesRules && isDirect(peer, self, map));
+  const firstOf = ({ first }: NumberRange) => addressIn(familyOf(map.cidr), first);
+  const mapped = behind.filter(isMapped).map(({ local }) => rangeOf(local));
   const inside = [map.cidr, ...map.routes.filter((route) => !isDefaultRoute(route))];
   return accessFilter({
-    ...{ link, range: map.cidr, own: self.address, ends, forwards },
+    ...{ link, range: map.cidr, own: self.address, ends },
     devices: self.type === 'connector' ? resolveDevices({ ...map, rules }, self, devices) : [],
     services: services.filter(({ address }) => inside.some((prefix) => covers(prefix, address))),
+    isLan: (part) => behind.some(({ route }) => covers(route, firstOf(part))),
     toLocal: (part) => {
-      const at = addressIn(familyOf(map.cidr), part.first);
+      const at = firstOf(part);
       const found = behind.find((each) => isMapped(each) && covers(each.route, at));
-      const by = found ? rangeOf(found.local).first - rangeOf(found.route).first : 0n;
-      return { first: part.first + by, last: part.last + by };
+      // The addresses of a mapped LAN stand for its route alone.
+      if (!found) return mapped.reduce((parts, local) => parts.flatMap((each) => outsideOf(each, local)), [part]);
+      const by = rangeOf(found.local).first - rangeOf(found.route).first;
+      return [{ first: part.first + by, last: part.last + by }];
     },
   });
 }

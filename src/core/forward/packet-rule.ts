@@ -66,7 +66,7 @@ export function commentOf({ name, chain, text, deadline }: PacketRule): string {
 export function accessComments({
   chains: unhooked,
   identity,
-}: Omit<AccessFilter, 'sets'>): { chain: string; comment: string }[] {
+}: Pick<AccessFilter, 'chains' | 'identity'>): { chain: string; comment: string }[] {
   return [
     ...unhooked.flatMap(({ name, texts }) => texts.map((text) => ({ chain: name, comment: accessComment(text) }))),
     { chain: elementsChain, comment: `cpn elements ${identity}` },

@@ -249,7 +249,7 @@ function numbersOf(prefix: Prefix): NumberRange {
 }
 
 /** The parts of a range outside another. */
-function outsideOf({ first, last }: NumberRange, inner: NumberRange): NumberRange[] {
+export function outsideOf({ first, last }: NumberRange, inner: NumberRange): NumberRange[] {
   if (last < inner.first || first > inner.last) return [{ first, last }];
   const before = { first, last: inner.first - 1n };
   const after = { first: inner.last + 1n, last };

@@ -1,5 +1,5 @@
 import { InvalidValue } from '../../../core/errors/index.ts';
-import { deniedSet, deniedType } from '../../../core/forward/access-filter.ts';
+import { deniedSet } from '../../../core/forward/access-filter.ts';
 import type { AccessFilter } from '../../../core/forward/access-lookups.ts';
 import { writeSets } from '../../../core/forward/deadline-rules.ts';
 import { tableOf } from '../../../core/forward/own-table.ts';
@@ -31,12 +31,13 @@ export function renderFirewall({ link, rules, access }: Firewall, now: number | 
 }
 
 /** Renders chains and sets, which come before the rules that refer to them. */
-function renderAccess({ chains: unhooked, sets, identity }: AccessFilter): string[] {
+function renderAccess({ family, chains: unhooked, sets, identity }: AccessFilter): string[] {
+  const address = `ipv${family}_addr`;
   const marker = accessComments({ chains: [], identity }).map(({ comment }) => `return comment "${comment}"`);
   const render = (name: string, lines: readonly string[]) =>
     `  chain ${name} {\n${lines.map((line) => `    ${line}\n`).join('')}  }\n`;
   return [
-    `  set ${deniedSet} { type ${deniedType}; size 256; flags dynamic, timeout; timeout 5m; }\n`,
+    `  set ${deniedSet} { type ${address} . ${address} . inet_proto . inet_service; size 256; flags dynamic, timeout; timeout 5m; }\n`,
     ...unhooked.map(({ name }) => render(name, [])),
     ...sets.map(({ name, type, elements }) => {
       const kind = type.includes(' : verdict') ? 'map' : 'set';

@@ -1,0 +1,92 @@
+import fc from 'fast-check';
+import type { Address } from '../../src/core/net/cidr.ts';
+import { renderGateway } from './gateway.ts';
+import type { Attempt } from './gateway-cases.ts';
+import { attemptsOf, gatewayCases } from './gateway-cases.ts';
+import { buildPacket, isError, readPacket } from './packet.ts';
+import type { OnDevice, Wire } from './wire.ts';
+
+/** How many packets of each kind arrived, and how many did not. */
+export type Counted = ReadonlyMap<string, { readonly arrived: number; readonly refused: number }>;
+
+/**
+ * Loads the packet filter of generated networks, and sends packets to, from and through the gateway. What arrives must be what the rules
+ * allow, and nothing else.
+ *
+ * @throws Error with the smallest network and packet for which it is not
+ */
+export async function comparePackets(wire: Wire, networks: number, packets: number): Promise<Counted> {
+  const counted = new Map<string, { arrived: number; refused: number }>();
+  const cases = gatewayCases.chain((gateway) =>
+    fc.record({
+      gateway: fc.constant(gateway),
+      attempts: fc.array(attemptsOf(gateway), { minLength: packets, maxLength: packets }),
+    }),
+  );
+  await fc.assert(
+    fc.asyncProperty(cases, async ({ gateway, attempts }) => {
+      const found = await send(wire, renderGateway(gateway), withoutAnswers(attempts));
+      for (const { attempt, arrived } of found) {
+        const { arrived: before = 0, refused = 0 } = counted.get(attempt.why) ?? {};
+        const isHere = arrived.length > 0;
+        counted.set(attempt.why, { arrived: before + (isHere ? 1 : 0), refused: refused + (isHere ? 0 : 1) });
+        const isRight = attempt.isAllowed
+          ? arrived.some(({ from, device }) => device === attempt.to && [from, null].includes(attempt.arrivesFrom))
+          : arrived.length === 0;
+        if (!isRight) throw new Error(describe(attempt, arrived));
+      }
+    }),
+    { numRuns: networks },
+  );
+  return counted;
+}
+
+/** Leaves out packets that answer an earlier one: they belong to its connection. */
+function withoutAnswers(attempts: readonly Attempt[]): readonly Attempt[] {
+  const nameOf = ({ from, to, protocol }: Attempt['flow'], sourcePort: number | null, port: number | null) =>
+    [from, to, protocol, ...(protocol === 'tcp' || protocol === 'udp' ? [sourcePort, port] : [])].join(' ');
+  const begun = new Set<string>();
+  return attempts.filter(({ flow, packet }) => {
+    if (begun.has(nameOf({ ...flow, from: flow.to, to: flow.from }, flow.port, packet.sourcePort))) return false;
+    begun.add(nameOf(flow, packet.sourcePort, flow.port));
+    return true;
+  });
+}
+
+interface ArrivedAt {
+  readonly device: string;
+  readonly from: Address;
+}
+
+/** Loads the filter, and sends every packet as the first of its connection. */
+async function send(wire: Wire, nft: string, attempts: readonly Attempt[]) {
+  const marks = attempts.map((_, index) => `<packet ${index}>`);
+  const sent = attempts.map(({ packet, from }, index): OnDevice => {
+    const bytes = buildPacket({ ...packet, sourcePort: packet.sourcePort, payload: Buffer.from(marks[index] ?? '') });
+    return { device: from, bytes };
+  });
+  const got = await wire.exchange({ nft, flush: true, send: sent });
+  const arrivals = new Map<string, ArrivedAt[]>();
+  for (const { device, bytes } of got) {
+    const mark = /<packet \d+>/.exec(bytes.toString('latin1'))?.[0];
+    if (mark === undefined) continue;
+    const read = readPacket(bytes);
+    if (!isError(read)) arrivals.set(mark, [...(arrivals.get(mark) ?? []), { device, from: read.from }]);
+  }
+  return attempts.map((attempt, index) => {
+    // An echo reply of the gateway has the same payload.
+    const all = arrivals.get(marks[index] ?? '') ?? [];
+    const isAnswer = ({ device }: ArrivedAt) => attempt.to === 'host' && device === attempt.from;
+    return {
+      attempt,
+      arrived: all.some(({ device }) => device === 'host') ? all.filter((each) => !isAnswer(each)) : all,
+    };
+  });
+}
+
+function describe({ packet, from, to, isAllowed, arrivesFrom, why }: Attempt, arrived: readonly ArrivedAt[]): string {
+  const what = `${packet.protocol}${packet.isEcho ? ' echo' : ''} ${packet.from} port ${packet.sourcePort} to ${packet.to} port ${packet.port}`;
+  const wanted = isAllowed ? `must arrive at ${to} from ${arrivesFrom}` : 'must not arrive';
+  const found = arrived.map(({ device, from: source }) => `at ${device} from ${source}`).join(', ') || 'nowhere';
+  return `${why}: ${what}, by ${from}, ${wanted}; it arrived ${found}`;
+}
