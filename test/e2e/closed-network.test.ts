@@ -112,10 +112,12 @@ test('peers answer pings, and addresses behind a connector only where a rule all
   expect(await laptop.ping(serverAddress)).toMatchObject({ received: 0 });
 });
 
-test('a connection that the LAN begins keeps its source', async () => {
+test('a connection that the LAN begins keeps its source, and needs a rule, also to its own connector', async () => {
   const session = await NumberedSession.tcp(server, center.address(origin));
   expect(session.seen).toBe(serverAddress);
   expect(await dial(server, center.address(laptop))).toBe('EHOSTUNREACH');
+  expect(await dial(server, center.address(connector))).toBe('EHOSTUNREACH');
+  expect(await dial(server, '192.168.50.1')).toBe('ECONNREFUSED');
 });
 
 test('a session ends when its rule goes, and another stays', async () => {

@@ -91,8 +91,9 @@ export function accessFilter(inputs: AccessInputs): { rules: readonly PacketRule
   ];
   const byLan = hasLans ? [`ct original ${protocolOf(range)} saddr vmap @out_ends`] : [];
   const outward: AccessChain = { name: 'outward', texts: [...byLan, 'goto out0'] };
+  const byLans = lans.flat().map((each) => writeNumbers(each, family));
   return {
-    rules: hookedRules(inputs),
+    rules: [...hookedRules(inputs), ...(hasLans ? lanRules(inputs, byLans) : [])],
     filter: {
       chains: [...lookups.chains, ...toDevices.chains, outward],
       ...{ sets, identity: digestElements(sets), family },
@@ -106,10 +107,7 @@ function hookedRules({ link, range, own, services, devices }: AccessInputs): Pac
   const [outOf, into] = [`iifname "${link}"`, `oifname "${link}"`];
   const judge = (side: string, inward: 'original' | 'reply', outward: 'original' | 'reply', local: string) => [
     `${side} ct direction original tcp flags & (fin|syn|rst|ack) == syn ct mark set ct mark | ${begunMark}`,
-    ...services.map(({ address, port }) => {
-      const to = `ct original ${protocolOf(address)} daddr ${address} ct original proto-dst ${port}`;
-      return `${side} meta l4proto tcp ${to} accept`;
-    }),
+    ...services.map((service) => `${side} ${acceptService(service)}`),
     `${side} ct direction ${inward} ct original ${ip} daddr vmap @in_ends`,
     `${side} ct direction ${outward} jump outward`,
     `${side} ${acceptErrors(range)}`,
@@ -139,6 +137,18 @@ function hookedRules({ link, range, own, services, devices }: AccessInputs): Pac
     // This host also reports errors about packets of no connection.
     ...write('sending', [...leaving, `${into} meta l4proto { tcp, udp } counter drop`]),
   ];
+}
+
+function acceptService({ address, port }: ServiceSocket): string {
+  return `meta l4proto tcp ct original ${protocolOf(address)} daddr ${address} ct original proto-dst ${port} accept`;
+}
+
+/** What the LANs of a connector reach at its tunnel address, by which they do not enter the tunnel. */
+function lanRules({ link, range, own, services }: AccessInputs, lans: readonly string[]): PacketRule[] {
+  const ip = protocolOf(range);
+  const fromLan = `iifname != { "${link}", "lo" } ${ip} saddr { ${lans.join(', ')} } ${ip} daddr ${own}`;
+  const texts = [...services.map(acceptService), 'ct direction original jump in0', ...refuse(range).slice(0, -1)];
+  return texts.map((text) => ({ name: 'judge-lan', chain: 'admitting', text: `${fromLan} ${text}` }));
 }
 
 /** Records and refuses a connection that no rule allows, and drops its other packets. */

@@ -19,7 +19,7 @@ export interface AddressPlan {
   readonly named: readonly Prefix[];
 }
 
-const plans: Readonly<Record<Family, AddressPlan>> = {
+export const plans: Readonly<Record<Family, AddressPlan>> = {
   4: {
     range: prefix('10.77.0.0/24'),
     peerAt: (number) => address(`10.77.0.${number}`),
@@ -61,7 +61,7 @@ const portRanges: readonly PortRange[] = [
   { first: 65_535, last: 65_535 },
   { first: 1, last: 1 },
 ];
-const flowPorts = [1, 2, 8, 9, 10, 21, 22, 23, 79, 80, 81, 443, 444, 7999, 8000, 8080, 8081, 65_534, 65_535];
+export const flowPorts = [1, 2, 8, 9, 10, 21, 22, 23, 79, 80, 81, 443, 444, 7999, 8000, 8080, 8081, 65_534, 65_535];
 
 const selectorsOf = ({ routes, named }: AddressPlan): fc.Arbitrary<Selector> =>
   fc.oneof(
@@ -87,7 +87,7 @@ function rulesOf(plan: AddressPlan): fc.Arbitrary<Rule> {
 }
 
 /** The rules of a closed network. */
-function accessRules(plan: AddressPlan): fc.Arbitrary<AccessRules> {
+export function accessRules(plan: AddressPlan): fc.Arbitrary<AccessRules> {
   return fc.record({
     rules: fc.array(rulesOf(plan), { maxLength: 8 }),
     requiresEnforcement: fc.oneof({ weight: 4, arbitrary: fc.constant(false) }, fc.constant(true)),
@@ -95,7 +95,7 @@ function accessRules(plan: AddressPlan): fc.Arbitrary<AccessRules> {
 }
 
 /** Peers that differ in tags and in whether they enforce rules; the first is a connector or a host. */
-function peersOf({ peerAt }: AddressPlan, routes: readonly Prefix[]): fc.Arbitrary<Peer[]> {
+export function peersOf({ peerAt }: AddressPlan, routes: readonly Prefix[]): fc.Arbitrary<Peer[]> {
   const details = fc.record({
     type: fc.constantFrom('connector' as const, 'origin' as const),
     tags: fc.subarray([...tags]),
