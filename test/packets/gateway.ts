@@ -160,7 +160,7 @@ table inet containers {
 }
 `;
 
-export const devices = ['cpn0', 'lan0', 'up0', 'docker0'] as const;
+const devices = ['cpn0', 'lan0', 'up0', 'docker0'] as const;
 
 /** Starts a gateway, with no rules of ours. */
 export async function startGateway(lab: Lab): Promise<{ host: Host; wire: Wire }> {
@@ -200,6 +200,6 @@ export function renderGateway({ map, self, masquerade, maps, forwards, services 
 }
 
 /** The place of a flow. */
-export function placeOf({ from }: Pick<Flow, 'from'>): Place {
+function placeOf({ from }: Pick<Flow, 'from'>): Place {
   return places[familyOf(from)];
 }

@@ -15,7 +15,7 @@ export interface Packet extends Omit<Flow, 'isEcho'> {
   readonly payload: Buffer;
 }
 
-export const tcpFlags = { fin: 1, syn: 2, rst: 4, push: 8, ack: 16 } as const;
+const tcpFlags = { fin: 1, syn: 2, rst: 4, push: 8, ack: 16 } as const;
 
 /** 253 is for experiments (RFC 3692). */
 const protocols = {
