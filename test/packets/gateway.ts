@@ -198,8 +198,3 @@ export function renderGateway({ map, self, masquerade, maps, forwards, services 
   if (firewall === null) throw new Error('the gateway has no packet filter');
   return renderFirewall(firewall);
 }
-
-/** The place of a flow. */
-function placeOf({ from }: Pick<Flow, 'from'>): Place {
-  return places[familyOf(from)];
-}

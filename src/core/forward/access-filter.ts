@@ -143,7 +143,7 @@ function acceptService({ address, port }: ServiceSocket): string {
   return `meta l4proto tcp ct original ${protocolOf(address)} daddr ${address} ct original proto-dst ${port} accept`;
 }
 
-/** Packets of the LANs of a connector to its tunnel address. They do not pass through the tunnel. */
+/** Judges packets of the LANs of a connector to its tunnel address, which no tunnel carries. */
 function lanRules({ link, range, own, services }: AccessInputs, lans: readonly string[]): PacketRule[] {
   const ip = protocolOf(range);
   const fromLan = `iifname != { "${link}", "lo" } ${ip} saddr { ${lans.join(', ')} } ${ip} daddr ${own}`;
