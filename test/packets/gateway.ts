@@ -6,10 +6,9 @@
  */
 import type { ServiceSocket } from '../../src/core/forward/access-filter.ts';
 import type { Underlay } from '../../src/core/host-state/actual.ts';
-import type { Flow } from '../../src/core/map/access-rules.ts';
 import type { NetworkMap, Peer } from '../../src/core/map/model.ts';
 import { type PrefixMap, parsePrefixMap } from '../../src/core/map/prefix-maps.ts';
-import { type Address, type Family, familyOf } from '../../src/core/net/cidr.ts';
+import type { Address, Family } from '../../src/core/net/cidr.ts';
 import { renderFirewall } from '../../src/host/linux/nft/own-table.ts';
 import { type AddressPlan, plans } from '../core/rules/generated-rules.ts';
 import { address, desireFor, options, prefix, underlay, usualConstraints } from '../core/samples.ts';
