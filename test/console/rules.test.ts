@@ -120,6 +120,7 @@ test.each([
   [{ protocol: 'icmp', ports: [] }, 'icmp'],
   [{ protocol: 'other', ports: [] }, 'other protocols'],
   [{ protocol: 'udp', ports: [] }, 'udp, all ports'],
+  [{ protocol: 'other', ports: [] }, 'other protocols'],
   [{ protocol: 'tcp', ports: ['22', '8000-8080'] }, 'tcp 22, 8000-8080'],
 ] as const)('connections of %j read %s', (traffic, text) => {
   expect(describeTraffic({ ...traffic, ports: [...traffic.ports] })).toBe(text);
