@@ -7,7 +7,6 @@ import {
   type AccessFilter,
   type AccessSet,
   acceptErrors,
-  dropsWakes,
   writeDevices,
   writeLookups,
   writeNumbers,
@@ -44,6 +43,9 @@ const begunMark = '0x8000000';
 
 /** Matches TCP packets that do not begin a connection. */
 const goesOn = 'meta l4proto tcp tcp flags & (fin|syn|rst|ack) != syn';
+
+/** Datagrams that a host sends to start a handshake. Their destination drops them. */
+const startsHandshake = `meta l4proto udp udp dport ${probedPort}`;
 
 /** The set of the latest refused connections: sender, destination, protocol, port. */
 export const deniedSet = 'denied';
@@ -113,7 +115,7 @@ function hookedRules({ link, range, own, services, devices }: AccessInputs): Pac
     `${side} ${acceptErrors(range)}`,
     `${side} ${goesOn} ct state { invalid, untracked } ${ip} ${local} vmap @either_ends`,
     `${side} ${goesOn} ct mark & ${begunMark} == 0x0 ${ip} ${local} vmap @either_ends`,
-    ...(side === outOf ? [`${side} ct direction original ${dropsWakes}`] : []),
+    ...(side === outOf ? [`${side} ct direction original ${startsHandshake} drop`] : []),
     ...refuse(range)
       .slice(0, -1)
       .map((text) => `${side} ${text}`),
@@ -135,7 +137,11 @@ function hookedRules({ link, range, own, services, devices }: AccessInputs): Pac
     // Another program may turn on forwarding at any time.
     ...write('judging', through),
     // This host also reports errors about packets of no connection.
-    ...write('sending', [...leaving, `${into} meta l4proto { tcp, udp } counter drop`]),
+    ...write('sending', [
+      `${into} ${ip} daddr ${range} ${startsHandshake} accept`,
+      ...leaving,
+      `${into} meta l4proto { tcp, udp } counter drop`,
+    ]),
   ];
 }
 

@@ -79,8 +79,7 @@ function writeEnd(end: LocalEnd, index: number, link: string, range: Prefix): Lo
   const sides = both.map((direction) => {
     const name = `${directions[direction].prefix}${index}`;
     const { sets, known, ongoing } = writeSide(name, end[direction], direction, range);
-    const never = direction === 'outward' ? [...probesOf(range), wakes] : probesOf(range);
-    const texts = [...(index === 0 ? exempt(never, direction, range) : []), ...known];
+    const texts = [...(index === 0 ? exempt(probesOf(range), direction, range) : []), ...known];
     return { sets, chain: { name, texts }, ongoing: ongoing(link) };
   });
   const either: AccessChain = { name: `either${index}`, texts: sides.flatMap(({ ongoing }) => ongoing) };
@@ -135,12 +134,6 @@ function writeSide(name: string, access: Access, direction: Direction, range: Pr
 export function acceptErrors(range: Prefix): string {
   return `meta l4proto ${familyOf(range) === 4 ? 'icmp' : 'ipv6-icmp'} ct state related accept`;
 }
-
-/** A host sends these to start a handshake. The destination drops them: see {@link dropsWakes}. */
-const wakes = `meta l4proto udp ct original proto-dst ${probedPort}`;
-
-/** Drops datagrams that only start a handshake, without a record. */
-export const dropsWakes = `meta l4proto udp udp dport ${probedPort} drop`;
 
 /** Peers find out with these who is reachable, so they pass between all peers. */
 function probesOf(range: Prefix): string[] {
