@@ -4,6 +4,7 @@ import { behindRoutes } from '../../src/core/map/prefix-maps.ts';
 import { type Address, covers, isDefaultRoute } from '../../src/core/net/cidr.ts';
 import { findKeptSources } from '../../src/core/routing/topology/kept-sources.ts';
 import { assignedRoutes } from '../../src/core/routing/topology/route-owner.ts';
+import { isDirect } from '../../src/core/routing/topology/via-connectors.ts';
 import { evaluate, probedPort } from '../../src/core/rules/evaluate.ts';
 import { accessRules, flowPorts, peersOf } from '../core/rules/generated-rules.ts';
 import { network } from '../core/samples.ts';
@@ -159,7 +160,10 @@ function judge(gateway: GatewayCase, pair: Pair, each: Traffic, sourcePort: numb
     const isService = gateway.services.some(
       ({ address, port }) => each.protocol === 'tcp' && destination === address && each.port === port,
     );
-    return isService || evaluate(gateway.map, { ...flow, ...changed }).allowed;
+    // A host starts a handshake with these, and drops those that it receives.
+    const isWake = each.protocol === 'udp' && each.port === probedPort && covers(place.range, destination);
+    const isLeaving = pair.from === 'host' && pair.to === 'cpn0';
+    return isService || (isWake && isLeaving) || evaluate(gateway.map, { ...flow, ...changed }).allowed;
   };
   const served = assignedRoutes(gateway.map, gateway.self);
   const behind = behindRoutes(served, gateway.maps).filter(({ route }) => !isDefaultRoute(route));
@@ -218,7 +222,12 @@ function judge(gateway: GatewayCase, pair: Pair, each: Traffic, sourcePort: numb
       const kept = findKeptSources(gateway.map, gateway.self).filter(({ from, to: toward }) => {
         return from.some((peer) => peer.address === source) && toward.some((peer) => peer.address === destination);
       });
-      return decide(gateway.self.type === 'connector' && kept.length > 0, 'a relayed packet');
+      const { map, self } = gateway;
+      const isRelayed = self.type === 'connector' && kept.length > 0;
+      // The rules for a phone apply where it is reached, as it applies none.
+      const receiver = map.peers.find((peer) => peer.address === destination);
+      const isJudged = receiver?.via && isDirect(receiver, self, map);
+      return isJudged ? decide(isRelayed && byRules(), 'a packet to a phone') : decide(isRelayed, 'a relayed packet');
     }
   }
 }

@@ -4,6 +4,7 @@
  *
  * @module
  */
+
 import type { ServiceSocket } from '../../src/core/forward/access-filter.ts';
 import type { Underlay } from '../../src/core/host-state/actual.ts';
 import type { NetworkMap, Peer } from '../../src/core/map/model.ts';

@@ -41,14 +41,18 @@ export async function comparePackets(wire: Wire, networks: number, packets: numb
   return counted;
 }
 
-/** Leaves out packets that answer an earlier one: they belong to its connection. */
+/**
+ * Leaves out packets that answer an earlier one: they belong to its connection. Of a protocol without ports, a host that masquerades can
+ * have only one connection to each address.
+ */
 function withoutAnswers(attempts: readonly Attempt[]): readonly Attempt[] {
-  const nameOf = ({ from, to, protocol }: Attempt['flow'], sourcePort: number | null, port: number | null) =>
-    [from, to, protocol, ...(protocol === 'tcp' || protocol === 'udp' ? [sourcePort, port] : [])].join(' ');
   const begun = new Set<string>();
-  return attempts.filter(({ flow, packet }) => {
-    if (begun.has(nameOf({ ...flow, from: flow.to, to: flow.from }, flow.port, packet.sourcePort))) return false;
-    begun.add(nameOf(flow, packet.sourcePort, flow.port));
+  return attempts.filter(({ flow: { from, to, protocol, port }, packet: { sourcePort } }) => {
+    const hasPorts = protocol === 'tcp' || protocol === 'udp';
+    const [here, there] = hasPorts ? [`${from} ${sourcePort}`, `${to} ${port}`] : [from, to];
+    const isUsed = protocol === 'other' && begun.has(`${protocol} ${to}`);
+    if (isUsed || begun.has(`${protocol} ${there} ${here}`)) return false;
+    for (const each of [`${protocol} ${here} ${there}`, `${protocol} ${to}`]) begun.add(each);
     return true;
   });
 }

@@ -102,17 +102,23 @@ export function peersOf({ peerAt }: AddressPlan, routes: readonly Prefix[]): fc.
     enforcesRules: fc.option(fc.constant(true as const), { nil: undefined, freq: 4 }),
     followsRelay: fc.option(fc.constant(true as const), { nil: undefined }),
     routes: fc.subarray([...routes]),
+    /** The connector that a phone dials; null for any. */
+    dials: fc.option(fc.constantFrom(1, 2, null), { nil: undefined, freq: 1 }),
   });
   return fc.array(details, { minLength: 2, maxLength: 6 }).map((all) =>
-    all.map(({ enforcesRules, followsRelay, ...each }, index) =>
-      peer(index + 1, {
+    all.map(({ enforcesRules, followsRelay, dials, ...each }, index) => {
+      const common = { tags: each.tags, address: peerAt(index + 1) };
+      // A phone is reached through connectors alone, and applies no rules.
+      if (dials !== undefined && index > 0)
+        return peer(index + 1, { ...common, type: 'admin_device', routes: [], via: { connector: dials } });
+      return peer(index + 1, {
         ...each,
+        ...common,
         ...(enforcesRules && { enforcesRules }),
         ...(followsRelay && { followsRelay }),
-        address: peerAt(index + 1),
         endpoint: each.type === 'connector' ? dialled(index + 1) : null,
-      }),
-    ),
+      });
+    }),
   );
 }
 
