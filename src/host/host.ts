@@ -10,6 +10,7 @@ import type { KernelRoute } from '../core/host-state/kernel-route.ts';
 import type { PortState } from '../core/host-state/receipt.ts';
 import type { Address, Prefix } from '../core/net/cidr.ts';
 import type { Step } from '../core/reconcile/step.ts';
+import type { RefusedTraffic } from '../core/rules/refused.ts';
 
 /** Above this boundary is only data. Optional methods are Linux only: callers skip elsewhere. */
 export interface Host extends Observer, Applier, Prober, Watcher {}
@@ -33,6 +34,11 @@ export interface Observer {
   isPortFree(port: number): Promise<boolean>;
   /** The packets on these paths that foreign rules drop. @throws CommandFailed, MissingTool */
   foreignDrops?(link: string, paths: PacketPaths): Promise<ForeignDrops>;
+  /**
+   * The packets that the rules of a closed network refused. Null if these rules are not loaded.
+   * @throws CommandFailed, MissingTool
+   */
+  readRefused?(link: string): Promise<RefusedTraffic | null>;
   /**
    * Reads whether each active firewall program (ufw, firewalld) accepts UDP to `port` from the
    * interfaces `links`. `link` is the tunnel. Slow, because it runs their tools. @throws

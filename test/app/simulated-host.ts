@@ -12,6 +12,7 @@ import type { KernelRoute } from '../../src/core/host-state/kernel-route.ts';
 import type { PortState } from '../../src/core/host-state/receipt.ts';
 import type { Address } from '../../src/core/net/cidr.ts';
 import type { Step } from '../../src/core/reconcile/step.ts';
+import type { RefusedTraffic } from '../../src/core/rules/refused.ts';
 import type { Host, ResolvedTarget } from '../../src/host/host.ts';
 import { fileStore } from '../../src/store/file-store.ts';
 import type { Joined } from '../../src/store/state/state.ts';
@@ -66,6 +67,8 @@ export class SimulatedHost {
   ports: PortState[] = [];
   /** The drops by packet rules of other programs. */
   drops: ForeignDrops = { forward: [], inbound: null };
+  /** The packets that the rules of a closed network refused; an error if they cannot be read. */
+  refused: RefusedTraffic | null | CommandFailed = null;
   /** Whether the host refuses a step. */
   refusesStep: (step: Step) => boolean = () => false;
   /** Replaces a signal: aborts with {@link Interrupted}. */
@@ -177,6 +180,10 @@ export class SimulatedHost {
       triggerHandshake: async (address) => this.onHandshakeTrigger(address),
       portStates: async (_, port) => this.ports.filter(({ at }) => at.port === port),
       foreignDrops: async () => this.drops,
+      readRefused: async () => {
+        if (this.refused instanceof CommandFailed) throw this.refused;
+        return this.refused;
+      },
       conflictingProcesses: async () => ['NetworkManager (pid 7)'],
       links: async () => new Set(this.actual.link === null ? [] : [this.actual.link.name]),
       route: async (destination) => this.onRoute(destination),

@@ -49,6 +49,10 @@ const startsHandshake = `meta l4proto udp udp dport ${probedPort}`;
 
 /** The set of the latest refused connections: sender, destination, protocol, port. */
 export const deniedSet = 'denied';
+/** Seconds for which an element stays after its latest packet. */
+export const deniedFor = 300;
+/** The counters of refused packets: from the tunnel or a LAN, and toward the tunnel. */
+export const deniedCounters = { in: 'denied_in', out: 'denied_out' } as const;
 
 /**
  * The packet filter of a closed network. A packet is judged by the connection that it belongs to,
@@ -62,7 +66,7 @@ export const deniedSet = 'denied';
 export function accessFilter(inputs: AccessInputs): { rules: readonly PacketRule[]; filter: AccessFilter } {
   const { link, range, ends, toLocal, isLan, devices } = inputs;
   const lookups = writeLookups(link, range, ends);
-  const toDevices = writeDevices(range, devices, refuse(range));
+  const toDevices = writeDevices(range, devices, refuse(range, 'in'));
   const family = familyOf(range);
   const inTunnel = ends.map(({ ranges }) => ranges);
   const here = ends.map(({ ranges }, index) => (index === 0 ? ranges : ranges.flatMap(toLocal)));
@@ -116,9 +120,7 @@ function hookedRules({ link, range, own, services, devices }: AccessInputs): Pac
     `${side} ${goesOn} ct state { invalid, untracked } ${ip} ${local} vmap @either_ends`,
     `${side} ${goesOn} ct mark & ${begunMark} == 0x0 ${ip} ${local} vmap @either_ends`,
     ...(side === outOf ? [`${side} ct direction original ${startsHandshake} drop`] : []),
-    ...refuse(range)
-      .slice(0, -1)
-      .map((text) => `${side} ${text}`),
+    ...refuse(range, side === outOf ? 'in' : 'out').map((text) => `${side} ${text}`),
   ];
   const arriving = judge(outOf, 'original', 'reply', 'daddr');
   const leaving = judge(into, 'reply', 'original', 'saddr');
@@ -129,18 +131,17 @@ function hookedRules({ link, range, own, services, devices }: AccessInputs): Pac
     ...(devices.length > 0 ? [`${outOf} ${into} ct original ${ip} daddr vmap @device_ends`] : []),
     `${outOf} ${into} accept`,
   ];
-  const through = [...relayed, ...arriving, `${outOf} counter drop`, ...leaving, `${into} counter drop`];
   const reset = `${outOf} ${ip} saddr ${range} ${ip} daddr ${own} tcp dport ${probedPort} reject with tcp reset`;
   return [
     { name: 'answer-probes', chain: 'probed', text: reset },
-    ...write('admitting', [...arriving, `${outOf} counter drop`]),
+    ...write('admitting', arriving),
     // Another program may turn on forwarding at any time.
-    ...write('judging', through),
+    ...write('judging', [...relayed, ...arriving, ...leaving]),
     // This host also reports errors about packets of no connection.
     ...write('sending', [
       `${into} ${ip} daddr ${range} ${startsHandshake} accept`,
-      ...leaving,
-      `${into} meta l4proto { tcp, udp } counter drop`,
+      ...leaving.slice(0, -1),
+      `${into} meta l4proto { tcp, udp } ${drop('out')}`,
     ]),
   ];
 }
@@ -153,19 +154,31 @@ function acceptService({ address, port }: ServiceSocket): string {
 function lanRules({ link, range, own, services }: AccessInputs, lans: readonly string[]): PacketRule[] {
   const ip = protocolOf(range);
   const fromLan = `iifname != { "${link}", "lo" } ${ip} saddr { ${lans.join(', ')} } ${ip} daddr ${own}`;
-  const texts = [...services.map(acceptService), 'ct direction original jump in0', ...refuse(range).slice(0, -1)];
+  const texts = [...services.map(acceptService), 'ct direction original jump in0', ...refuse(range, 'in').slice(0, -1)];
   return texts.map((text) => ({ name: 'judge-lan', chain: 'admitting', text: `${fromLan} ${text}` }));
 }
 
 /** Records and refuses a connection that no rule allows, and drops its other packets. */
-function refuse(range: Prefix): string[] {
+function refuse(range: Prefix, direction: keyof typeof deniedCounters): string[] {
   const ip = protocolOf(range);
-  const ends = `${ip} saddr . ${ip} daddr . meta l4proto . th dport`;
+  // What arrives may have another destination already.
+  const ends = {
+    in: `ct original ${ip} saddr . ct original ${ip} daddr . meta l4proto . ct original proto-dst`,
+    out: `${ip} saddr . ${ip} daddr . meta l4proto . th dport`,
+  }[direction];
   return [
     `ct direction original meta l4proto { tcp, udp } update @${deniedSet} { ${ends} }`,
-    'ct direction original counter reject with icmpx admin-prohibited',
-    'counter drop',
+    `ct direction original ${count(direction)} reject with icmpx admin-prohibited`,
+    drop(direction),
   ];
+}
+
+function drop(direction: keyof typeof deniedCounters): string {
+  return `${count(direction)} drop`;
+}
+
+function count(direction: keyof typeof deniedCounters): string {
+  return `counter name "${deniedCounters[direction]}"`;
 }
 
 function digestElements(sets: readonly AccessSet[]): string {

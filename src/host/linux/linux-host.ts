@@ -36,6 +36,7 @@ import { watchEvents, watchFirewall } from './monitor/events.ts';
 import { readPortStates } from './nft/firewall-programs.ts';
 import { readForeignDrops } from './nft/foreign-rules.ts';
 import { listArgs, mapSample, parseRules, parseTimeouts } from './nft/own-table.ts';
+import { readRefused } from './nft/refused.ts';
 import { type LinkCache, type LinkView, ObservationCache } from './observation-cache.ts';
 import { checkPrivilege } from './process-files.ts';
 import { readResolvers } from './resolvers.ts';
@@ -91,6 +92,7 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Require
       return watchDevices(run, listener, { everyMs, outputCache: new OutputCache(), takeSeen });
     },
     foreignDrops: (link, paths) => readForeignDrops(run, caches.ruleset, parseLinkName(link), paths),
+    readRefused: (link) => readRefused(run, parseLinkName(link)),
     portStates: (link, port, links) => readPortStates(run, parseLinkName(link), port, links),
     conflictingProcesses: findConflictingProcesses,
   };

@@ -45,7 +45,7 @@ describe('the packet filter of a closed network', () => {
     for (const chain of ['admitting', 'judging', 'sending']) {
       const texts = textsOf(firewallOf([ssh], [], connector), chain);
       const own = texts.filter((text) => !/^iifname !=/.test(text));
-      expect(own.at(-1)).toMatch(/^[io]ifname "cpn0" .*counter drop$/);
+      expect(own.at(-1)).toMatch(/^[io]ifname "cpn0" .*counter name "denied_(in|out)" drop$/);
       expect(texts.join()).not.toMatch(/ct state \S*established/);
     }
   });
@@ -78,7 +78,9 @@ describe('the packet filter of a closed network', () => {
       ]);
       expect(elementsOf(firewall, 'device_ends')).toEqual(['10.77.0.5 : goto device0']);
       expect(elementsOf(firewall, 'device0_tcp')).toEqual(['10.77.0.3 . 22']);
-      expect(firewall.access?.chains.find(({ name }) => name === 'device0')?.texts.at(-1)).toBe('counter drop');
+      expect(firewall.access?.chains.find(({ name }) => name === 'device0')?.texts.at(-1)).toBe(
+        'counter name "denied_in" drop',
+      );
     });
 
     it('lets nothing reach it where enforcement is required, unless each connector enforces', () => {

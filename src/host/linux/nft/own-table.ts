@@ -1,5 +1,5 @@
 import { InvalidValue } from '../../../core/errors/index.ts';
-import { deniedSet } from '../../../core/forward/access-filter.ts';
+import { deniedCounters, deniedFor, deniedSet } from '../../../core/forward/access-filter.ts';
 import type { AccessFilter } from '../../../core/forward/access-lookups.ts';
 import { writeSets } from '../../../core/forward/deadline-rules.ts';
 import { tableOf } from '../../../core/forward/own-table.ts';
@@ -37,7 +37,8 @@ function renderAccess({ family, chains: unhooked, sets, identity }: AccessFilter
   const render = (name: string, lines: readonly string[]) =>
     `  chain ${name} {\n${lines.map((line) => `    ${line}\n`).join('')}  }\n`;
   return [
-    `  set ${deniedSet} { type ${address} . ${address} . inet_proto . inet_service; size 256; flags dynamic, timeout; timeout 5m; }\n`,
+    ...Object.values(deniedCounters).map((name) => `  counter ${name} { }\n`),
+    `  set ${deniedSet} { type ${address} . ${address} . inet_proto . inet_service; size 256; flags dynamic, timeout; timeout ${deniedFor}s; }\n`,
     ...unhooked.map(({ name }) => render(name, [])),
     ...sets.map(({ name, type, elements }) => {
       const kind = type.includes(' : verdict') ? 'map' : 'set';
