@@ -17,7 +17,7 @@ const cases: [number, Error][] = [
   [1, new errors.Unconfirmed('https://x', 'lists no other peer', 30)],
   [1, new errors.Locked('/run/cpn/lock', '7')],
   [1, new errors.HostsFileNotUpdated('cpn0', 'there is no such file')],
-  [1, new errors.RulesNotLoaded('cpn0', 'nft -f - exited with 1', true)],
+  [1, new errors.RulesNotLoaded('cpn0', 'nft -f - exited with 1', { isClosed: false, isConnector: true })],
   [1, new errors.MapsUnsupported('syntax error, unexpected prefix')],
   [1, new errors.HostUnread('cpn0', 'ip did not finish')],
   [1, new errors.MismatchChanged('edge-1', 'key B instead of A')],

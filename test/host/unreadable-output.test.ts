@@ -39,6 +39,7 @@ describe('output that cannot be parsed', () => {
     const ways = { forward: [], inbound: [] };
     await expect(hostOf({ wg: 'garbled' }).device('lo')).rejects.toThrow(UnreadableOutput);
     await expect(hostOf({ nft: '' }).foreignDrops('cpn0', ways)).rejects.toThrow(UnreadableOutput);
+    await expect(hostOf({}).readRefused('cpn0')).rejects.toThrow(UnreadableOutput);
     await expect(hostOf({ ip: '[{' }).route(parseAddress('10.77.0.2'))).rejects.toThrow(
       'the output of ip cannot be parsed: it is not a list in JSON; cpn needs iproute2 4.20 or newer',
     );

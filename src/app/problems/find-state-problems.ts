@@ -2,6 +2,7 @@ import { isLoaded } from '../../core/forward/own-table.ts';
 import { findMapAge } from '../../core/map/map-age.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
 import { findPortMismatch, formatEndpoint } from '../../core/net/endpoint.ts';
+import { withoutNft } from '../../core/problems/access-entries.ts';
 import { type Problem, problem } from '../../core/problems/problem.ts';
 import { listDialling } from '../../core/routing/topology/via-connectors.ts';
 import type { Joined } from '../../store/state/state.ts';
@@ -63,9 +64,8 @@ export function findStateProblems(
     ...(age && ageFacts
       ? [age.isOver ? problem('map-expired', ageFacts) : problem('map-aging', { ...ageFacts, ends_at: age.endsAt })]
       : []),
-    ...(enabled && unloaded !== null && desired.firewall !== null && !isLoaded(desired.firewall, actual)
-      ? [problem('rules-not-loaded', { ...facts, error: unloaded, is_connector: desired.isConnector })]
-      : []),
+    ...(enabled ? findUnloadedRules(evaluation, unloaded) : []),
+    ...(enabled ? findAccessProblems(evaluation) : []),
     ...(isOpen
       ? [problem('address-open', { ...facts, address: peer.address, is_plain: actual.isPlain ?? false })]
       : []),
@@ -75,6 +75,32 @@ export function findStateProblems(
     ...(state.drained ? [problem('drained', facts)] : []),
     ...(rotation === null ? [] : [rotation]),
     ...(keptFor.length === 0 ? [] : [problem('key-held', { ...facts, devices: keptFor })]),
+  ];
+}
+
+/**
+ * Packet rules that did not load. In a closed network also those that another program removed, or
+ * for which there is no nft.
+ *
+ * @param unloaded why they did not load at the last attempt; null if they did
+ */
+function findUnloadedRules({ state, desired, actual }: Evaluation, unloaded: string | null): Problem[] {
+  const { firewall, link, isConnector } = desired;
+  const isClosed = state.membership.map.rules !== undefined;
+  const isMissing = firewall === null ? isClosed && actual.isPlain !== true : !isLoaded(firewall, actual);
+  if (!isMissing || (unloaded === null && (!isClosed || actual.link === null))) return [];
+  const error = firewall === null ? withoutNft : unloaded;
+  return [problem('rules-not-loaded', { interface: link, error, is_connector: isConnector, is_closed: isClosed })];
+}
+
+/** Rules of a closed network of which this host cannot enforce a part, or any. */
+export function findAccessProblems({ state, actual }: Evaluation): Problem[] {
+  const { interface: link, membership } = state;
+  const { rules } = membership.map;
+  if (rules === undefined) return [];
+  return [
+    ...(rules.unread ? [problem('access-rules-unread', { interface: link, rules: rules.unread })] : []),
+    ...(actual.isPlain ? [problem('access-rules-ignored', { interface: link })] : []),
   ];
 }
 

@@ -8,6 +8,7 @@ import type { Problem } from '../../core/problems/problem.ts';
 import type { Change } from '../../core/reconcile/change.ts';
 import type { OutsideReport } from '../../core/routing/outside-report.ts';
 import type { ForeignRoute } from '../../core/routing/own-routes.ts';
+import type { RefusedTraffic } from '../../core/rules/refused.ts';
 import type { Certificate } from '../../core/tls/certificate.ts';
 import type { Sync } from '../../store/store.ts';
 
@@ -36,6 +37,8 @@ export interface NetworkStatus {
   readonly peers: readonly PeerStatus[];
   readonly routes: readonly RouteStatus[];
   readonly drift: readonly Change[];
+  /** Who may reach what; null if the state cannot be read. */
+  readonly rules: RulesStatus | null;
   /** A foreign packet rule that drops packets to the listen port; null for none. */
   readonly inbound: InboundDrop | null;
   /** Routes into the interface from outside this network; a user must remove them. */
@@ -54,6 +57,16 @@ export interface NetworkStatus {
   /** Why the network could not be evaluated. */
   readonly failure: CpnError | null;
 }
+
+/** `open`: every peer reaches everything. `closed`: only what a rule allows. */
+export type RulesStatus =
+  | { readonly mode: 'open' }
+  | {
+      readonly mode: 'closed';
+      readonly count: number;
+      /** Null if this host enforces no rules, or if that cannot be read. */
+      readonly refused: RefusedTraffic | null;
+    };
 
 export interface PeerStatus {
   readonly id: PeerId;

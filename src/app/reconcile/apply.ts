@@ -124,7 +124,8 @@ export async function findUnloaded(
   const { link, firewall, isConnector } = desired;
   if (firewall === null) return null;
   const { unloaded } = await tools.store.readNotes(link);
-  return unloaded === null ? null : new RulesNotLoaded(link, unloaded, isConnector);
+  const isClosed = firewall.access !== undefined;
+  return unloaded === null ? null : new RulesNotLoaded(link, unloaded, { isClosed, isConnector });
 }
 
 /** Applies one step. Returns false, with a warning, if an optional step failed. */

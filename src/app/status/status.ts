@@ -1,4 +1,4 @@
-import { CpnError } from '../../core/errors/index.ts';
+import { CpnError, expectCpnError } from '../../core/errors/index.ts';
 import type { InboundDrop } from '../../core/forward/foreign/find-inbound-drop.ts';
 import { findExpiry } from '../../core/map/expiry.ts';
 import { findMapEnd } from '../../core/map/map-age.ts';
@@ -13,7 +13,7 @@ import { findDropProblems, findDrops } from '../lan/foreign-drops.ts';
 import { describeEvaluation } from '../problems/describe-evaluation.ts';
 import { findLanProblems, findTroubles } from '../problems/find-problems.ts';
 import { readHostFacts } from '../problems/find-state-problems.ts';
-import type { NetworkStatus } from '../problems/network-status.ts';
+import type { NetworkStatus, RulesStatus } from '../problems/network-status.ts';
 import { type Evaluation, evaluateNetwork } from '../reconcile/evaluate-network.ts';
 import { isJoined, selectJoined } from '../select.ts';
 import { secondsNow, type Tools } from '../tools.ts';
@@ -53,9 +53,12 @@ async function readNetwork(tools: Tools, state: Joined): Promise<NetworkStatus> 
 async function describeNetwork(tools: Pick<Tools, 'host' | 'store' | 'now'>, evaluation: Evaluation, notes: Notes) {
   const evaluated = describeEvaluation(evaluation, notes, secondsNow(tools), await readHostFacts(tools, evaluation));
   if (evaluated.state === 'down') return { ...evaluated, inbound: null };
-  const { inbound, drops } = await describeDrops(tools, evaluation, notes);
+  const [{ inbound, drops }, rules] = await Promise.all([
+    describeDrops(tools, evaluation, notes),
+    describeRules(tools, evaluation),
+  ]);
   const problems = [...evaluated.problems, ...drops];
-  return { ...evaluated, inbound, problems, state: stateOf(problems), warnings: toWarnings(problems) };
+  return { ...evaluated, inbound, problems, state: stateOf(problems), warnings: toWarnings(problems), rules };
 }
 
 /** Milliseconds to wait for a running pass: a confirmation mostly takes a second. */
@@ -92,6 +95,18 @@ async function describeDrops(
   }
 }
 
+/** Adds what a closed network refused here. A failure to read it hides nothing else. */
+async function describeRules({ host }: Pick<Tools, 'host'>, { state, desired }: Evaluation): Promise<RulesStatus> {
+  const rules = countRules(state);
+  if (rules.mode === 'open' || desired.firewall?.access === undefined || !host.readRefused) return rules;
+  const refused = await host.readRefused(state.interface).catch(expectCpnError);
+  return refused instanceof CpnError ? rules : { ...rules, refused };
+}
+
+function countRules({ membership: { map } }: Joined): RulesStatus {
+  return map.rules === undefined ? { mode: 'open' } : { mode: 'closed', count: map.rules.rules.length, refused: null };
+}
+
 function describeFailure(link: string, { message }: CpnError): Problem {
   return problem('state-unreadable', { interface: link, error: message });
 }
@@ -113,6 +128,7 @@ function describeState(state: Joined, { sync, reachability }: Notes): NetworkSta
     deletedAt: state.deletion?.at ?? null,
     authorities: readAuthorities(state.service.authorities ?? []),
     reachability,
+    rules: countRules(state),
     sync: accessOf(state) === null ? { ...sync, mode: 'local' } : sync,
   };
 }
@@ -121,7 +137,16 @@ const unknown = {
   state: 'degraded',
   ...{ network: null, address: null, publicKey: null, keySince: null, expiresAt: null, mapEnd: null, deletedAt: null },
   authorities: [],
-  ...{ listenPort: null, mtu: null, pathMtu: null, relay: null, inbound: null, reachability: null, failure: null },
+  ...{
+    listenPort: null,
+    mtu: null,
+    pathMtu: null,
+    relay: null,
+    inbound: null,
+    reachability: null,
+    failure: null,
+    rules: null,
+  },
   ...{ peers: [], routes: [], drift: [], foreignRoutes: [], outside: noOutside, warnings: [], problems: [] },
   sync: { mode: 'local', lastSuccess: null, error: null, refused: null },
 } as const satisfies Omit<NetworkStatus, 'interface'>;

@@ -1,4 +1,4 @@
-import type { NetworkStatus, PeerStatus } from '../../app/problems/network-status.ts';
+import type { NetworkStatus, PeerStatus, RulesStatus } from '../../app/problems/network-status.ts';
 import { printable } from '../../core/errors/index.ts';
 import type { InboundDrop } from '../../core/forward/foreign/find-inbound-drop.ts';
 import { describeAge } from '../../core/health/peer-health.ts';
@@ -6,6 +6,7 @@ import type { Reachability } from '../../core/health/report/compose-report.ts';
 import { nameWithLabel } from '../../core/names/label.ts';
 import { summarize, toSentence } from '../../core/problems/problem.ts';
 import type { OutsideReport } from '../../core/routing/outside-report.ts';
+import { describeRefused } from '../../core/rules/refused.ts';
 import type { Certificate } from '../../core/tls/certificate.ts';
 import type { FormerMembership } from '../../store/former-networks.ts';
 import { describeChange } from './change-text.ts';
@@ -67,6 +68,7 @@ export function statusToJson(status: NetworkStatus) {
     })),
     routes: routes.map(({ reason, remedy: _, ...route }) => (reason === null ? route : { ...route, reason })),
     drift,
+    ...(status.rules !== null && { rules: rulesToJson(status.rules) }),
     ...(status.inbound !== null && { inbound: inboundToJson(status.inbound) }),
     ...(status.foreignRoutes.length > 0 && {
       foreign_routes: status.foreignRoutes.map(({ problem, ...route }) =>
@@ -107,6 +109,12 @@ function inboundToJson({ port, author, family, table, reason, command }: Inbound
   return { state: 'dropped', port, by: author, table: `${family} ${table}`, reason, remedy: command };
 }
 
+function rulesToJson(rules: RulesStatus) {
+  if (rules.mode === 'open') return rules;
+  const { refused, ...rest } = rules;
+  return refused === null ? rest : { ...rest, refused };
+}
+
 /** A contract for scripts. Adds no field without former networks. */
 export function formerToJson(memberships: readonly FormerMembership[]) {
   if (memberships.length === 0) return {};
@@ -131,6 +139,7 @@ export function statusToText(
   const narrowing = columns === null ? null : narrow;
   const parts = [describeHead(status, columns)];
   if (status.reachability !== null) parts.push(...describeReachability(status.reachability));
+  parts.push(...describeRules(status).map((line) => fold(line, columns)));
   // Without an interface, the state of peers and routes is unknown.
   const isUp = status.state !== 'down';
   if (isUp && peers.length > 0) {
@@ -187,6 +196,22 @@ function describeReachability({ reachableBy, witnesses }: Reachability): string[
   if (witnesses === 0) return [];
   const paint = reachableBy === witnesses ? dim : reachableBy === 0 ? red : yellow;
   return [paint(`reachable by ${reachableBy} of ${witnesses} ${witnesses === 1 ? 'host' : 'hosts'}`)];
+}
+
+const mostRefused = 5;
+
+/** Empty in an open network. */
+function describeRules({ rules, peers, address }: NetworkStatus): string[] {
+  if (rules?.mode !== 'closed') return [];
+  const { count, refused } = rules;
+  const latest = refused?.latest ?? [];
+  const named = latest.slice(0, mostRefused).map((each) => printable(describeRefused(each, peers, address)));
+  const more = latest.length - named.length;
+  const all = [...named, ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
+  return [
+    dim(`rules  closed, ${count} ${count === 1 ? 'rule' : 'rules'}`),
+    ...(latest.length === 0 ? [] : [`${yellow('refused')} in the last 5 minutes: ${all}`]),
+  ];
 }
 
 function describeRefusal(refused: string, refusal = 'until the control plane sends a map again'): string {

@@ -7,6 +7,7 @@ import { forwardingKey } from '../host-state/sysctl-keys.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
 import type { Address } from '../net/cidr.ts';
 import { findPortMismatch, formatEndpoint, isLiteral } from '../net/endpoint.ts';
+import { withoutNft } from '../problems/access-entries.ts';
 import { type Problem, problem } from '../problems/problem.ts';
 import type { Desired } from '../reconcile/desired.ts';
 import { ownEndpoint, toFinding } from './describe-problems.ts';
@@ -73,12 +74,15 @@ export function checkInboundDrop(
 }
 
 /** Checks the packet rules, which keep neighbours from the tunnel address. */
-export function checkRules({ desired, actual }: MappedNetwork): Finding[] {
+export function checkRules({ map, desired, actual }: MappedNetwork): Finding[] {
   const { link, firewall, forwards } = desired;
-  if (firewall === null) return [];
+  const isClosed = map.rules !== undefined;
+  if (firewall === null && (!isClosed || actual.isPlain)) return [];
   const table = `nft table inet ${tableOf(link)}`;
-  if (isLoaded(firewall, actual)) return [okFinding('forwarding', table, 'is loaded')];
-  const found = problem('rules-not-loaded', { interface: link, error: null, is_connector: forwards });
+  if (firewall !== null && isLoaded(firewall, actual)) return [okFinding('forwarding', table, 'is loaded')];
+  const error = firewall === null ? withoutNft : null;
+  const facts = { interface: link, error, is_connector: forwards, is_closed: isClosed };
+  const found = problem('rules-not-loaded', facts);
   return [toFinding(found, 'forwarding', table)];
 }
 

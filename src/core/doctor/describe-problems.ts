@@ -51,6 +51,10 @@ function listExamined({ link, network }: ExaminedNames, heard: string | null): r
       ...{ subject: 'network', checked: `copies of a host of ${link}`, well: null },
     },
     { codes: ['lan-silent', 'lan-unreachable'], subject: 'forwarding', checked: `the LANs behind ${link}`, well: null },
+    {
+      codes: ['access-rules-unread', 'access-rules-ignored'],
+      ...{ subject: 'forwarding', checked: `the rules of network ${network}`, well: null },
+    },
     { codes: ['address-open'], subject: 'forwarding', checked: `access to the address of ${link}`, well: null },
     { codes: ['peer-expired', 'expires-soon'], subject: 'network', checked: stay, well: null },
     {

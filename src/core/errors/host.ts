@@ -131,14 +131,22 @@ export class HostsFileNotUpdated extends CpnError {
   }
 }
 
+/** What depends on the packet rules of a host: all of a closed network, or what it forwards. */
+export interface DependsOnRules {
+  readonly isClosed: boolean;
+  readonly isConnector: boolean;
+}
+
 /** The packet rules of a host cannot be loaded. The tunnel is up without forwarding. */
 export class RulesNotLoaded extends CpnError {
   override readonly name = 'RulesNotLoaded';
 
-  constructor(networkInterface: string, stderr: string, isConnector: boolean) {
-    const effect = isConnector
-      ? 'nothing is forwarded, and the routes of this connector are withdrawn until they load'
-      : 'packets from the tunnel reach no container, and neighbours reach the tunnel address, until they load';
+  constructor(networkInterface: string, stderr: string, { isClosed, isConnector }: DependsOnRules) {
+    const effect = isClosed
+      ? 'the network is closed, so the tunnel carries nothing until they load'
+      : isConnector
+        ? 'nothing is forwarded, and the routes of this connector are withdrawn until they load'
+        : 'packets from the tunnel reach no container, and neighbours reach the tunnel address, until they load';
     super(`the packet rules of ${networkInterface} do not load: ${stderr}; ${effect}; check "nft list ruleset"`, {
       facts: { interface: networkInterface, stderr },
       isRetryable: true,

@@ -1,4 +1,4 @@
-import { describePortTaken, HostsFileNotUpdated, HostUnread, RulesNotLoaded } from '../errors/index.ts';
+import { describePortTaken, HostsFileNotUpdated, HostUnread } from '../errors/index.ts';
 import type { Id, PeerId } from '../map/model.ts';
 import type { SyncRefusal } from '../map/sync-refusal.ts';
 import { listNames } from '../util/list-names.ts';
@@ -20,14 +20,6 @@ const hostUnread = ({ interface: link, unread }: { interface: string; unread: st
   splitMessage(new HostUnread(link, unread));
 const hostsFile = ({ interface: link, problem }: { interface: string; problem: string }) =>
   splitMessage(new HostsFileNotUpdated(link, problem));
-function unloaded({ interface: link, error, is_connector }: UnloadedFacts) {
-  if (error !== null) return splitMessage(new RulesNotLoaded(link, error, is_connector));
-  const effect = is_connector ? 'nothing is forwarded' : 'neighbours reach the tunnel address';
-  return {
-    text: `the packet rules of ${link} are not all loaded; ${effect} until they are`,
-    remedy: `cpn reconcile ${link}`,
-  };
-}
 const extend = ({ network, peer }: { network: Id; peer: PeerId }) =>
   `an admin can extend it: cpn peer update ${network} ${peer} --expires 90d`;
 
@@ -43,13 +35,6 @@ const portTaken = ({ interface: link, port, holder: by, holder_network }: PortFa
     by === null ? null : { link: by, network: holder_network ?? '' },
     `"cpn set ${link} --listen-port PORT"`,
   );
-
-interface UnloadedFacts {
-  readonly interface: string;
-  /** Why they do not load; null where they were not tried. */
-  readonly error: string | null;
-  readonly is_connector: boolean;
-}
 
 /** Problems of a network on this host as a whole, and of this host in it. */
 export const networkEntries = {
@@ -239,25 +224,6 @@ export const networkEntries = {
     severity: 'note',
     text: ({ interface: link, phase }) => `the key rotation of ${link} is incomplete: ${phases[phase]}`,
     remedy: ({ interface: link }) => `the daemon, or "cpn reconcile ${link}", continues it`,
-  }),
-  'rules-not-loaded': entry<Omit<UnloadedFacts, 'interface'>>({
-    title: 'the packet rules do not load',
-    severity: 'problem',
-    summary: () => 'its packet rules do not load',
-    text: (facts) => unloaded(facts).text,
-    remedy: (facts) => unloaded(facts).remedy,
-  }),
-  'address-open': entry<{ address: string; is_plain: boolean }>({
-    title: 'neighbours reach the tunnel address',
-    severity: 'note',
-    text: ({ address, is_plain }) => {
-      const why = is_plain ? 'cpn has no packet rules on this kind of host' : 'nft is missing or cannot be used';
-      return `neighbours can reach the tunnel address ${address} of this host without the tunnel: ${why}`;
-    },
-    remedy: ({ interface: link, address, is_plain }) =>
-      is_plain
-        ? `in the firewall of this host, drop packets to ${address} that arrive on interfaces other than ${link}`
-        : `install nft (package nftables), with a kernel that has nf_tables, and type: cpn reconcile ${link}`,
   }),
   'session-kept': entry<{ from: string; to: string; address: string }>({
     title: 'an SSH session stays until it ends',

@@ -1,11 +1,12 @@
 import { printable } from '../errors/index.ts';
+import { accessEntries } from './access-entries.ts';
 import type { ProblemFacts, Severity } from './entry.ts';
 import { networkEntries } from './network-entries.ts';
 import { peerEntries } from './peer-entries.ts';
 import { routeEntries } from './route-entries.ts';
 
 /** The problems and notes of `cpn status`, `cpn doctor`, `cpn explain` and the daemon's log. */
-export const catalogue = { ...networkEntries, ...peerEntries, ...routeEntries };
+export const catalogue = { ...networkEntries, ...accessEntries, ...peerEntries, ...routeEntries };
 
 /** Names of problems, for scripts: a name keeps its meaning. */
 export type ProblemCode = keyof typeof catalogue;

@@ -1,4 +1,3 @@
-import type { NetworkMap } from '../map/model.ts';
 import type { Address } from '../net/cidr.ts';
 
 /** Packets that the packet filter of a closed network refused on this host. */
@@ -18,15 +17,22 @@ export interface RefusedConnection {
   readonly seconds: number;
 }
 
-/** The address of this host, and the map by which addresses have names. */
-export interface AddressNames {
-  readonly map: Pick<NetworkMap, 'peers'>;
-  readonly own: Address;
+/** A peer's entry in a map. */
+interface NamedAddress {
+  readonly name: string;
+  readonly address: string;
 }
 
-/** Describes a connection, with the names of peers as far as the map has their addresses. */
-export function describeRefused({ from, to, protocol, port }: RefusedConnection, { map, own }: AddressNames): string {
-  const nameOf = (address: Address) =>
-    address === own ? 'this host' : (map.peers.find((peer) => peer.address === address)?.name ?? address);
+/** Describes a connection, with the names of the peers that have its addresses. */
+export function describeRefused(
+  { from, to, protocol, port }: RefusedConnection,
+  peers: readonly NamedAddress[],
+  own: string | null,
+): string {
+  const nameOf = (address: string) => (address === own ? 'this host' : (findName(address, peers) ?? address));
   return `${nameOf(from)} → ${nameOf(to)} ${protocol} ${port}`;
+}
+
+function findName(address: string, peers: readonly NamedAddress[]): string | undefined {
+  return peers.find((peer) => peer.address === address)?.name;
 }

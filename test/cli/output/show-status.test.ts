@@ -3,6 +3,8 @@ import type { NetworkStatus, PeerStatus } from '../../../src/app/problems/networ
 import { rateMeter } from '../../../src/cli/commands/status.ts';
 import { statusToJson, statusToText } from '../../../src/cli/output/show-status.ts';
 import { UnreadableFile } from '../../../src/core/errors/index.ts';
+import type { RefusedConnection } from '../../../src/core/rules/refused.ts';
+import { address } from '../../core/samples.ts';
 
 const peer: PeerStatus = {
   id: 1,
@@ -42,6 +44,7 @@ const office: NetworkStatus = {
   peers: [peer],
   routes: [],
   drift: [],
+  rules: { mode: 'open' },
   inbound: null,
   reachability: null,
   foreignRoutes: [],
@@ -95,6 +98,45 @@ describe('the status of a host that others reach', () => {
       expect(statusToText({ ...office, reachability }, now)).not.toContain('reachable');
     }
     expect(statusToJson(office)).not.toHaveProperty('health');
+  });
+});
+
+describe('the status of a closed network', () => {
+  const connection: RefusedConnection = {
+    ...{ from: address('10.77.0.1'), to: address('10.77.0.3') },
+    ...{ protocol: 'tcp', port: 22, seconds: 7 },
+  };
+  const refusing = (...latest: RefusedConnection[]): NetworkStatus => ({
+    ...office,
+    rules: { mode: 'closed', count: 2, refused: { packets: { in: 3, out: 4 }, latest } },
+  });
+  const lines = (status: NetworkStatus) => statusToText(status, now).split('\n').slice(2);
+
+  it('has the number of rules, and the refused connections with names of peers', () => {
+    const unlisted = { ...connection, from: address('10.77.0.3'), to: address('192.168.50.7'), port: 514 };
+    expect(lines(refusing(connection, unlisted))).toEqual([
+      'rules  closed, 2 rules',
+      'refused in the last 5 minutes: edge-1 → this host tcp 22; this host → 192.168.50.7 tcp 514',
+      ...lines(office),
+    ]);
+    expect(statusToJson(refusing(connection)).rules).toEqual({
+      ...{ mode: 'closed', count: 2 },
+      refused: { packets: { in: 3, out: 4 }, latest: [connection] },
+    });
+  });
+
+  it('names the latest five connections, and counts the others', () => {
+    const all = Array.from({ length: 7 }, (_, at) => ({ ...connection, port: at + 1 }));
+    expect(lines(refusing(...all))[1]).toMatch(/tcp 5; and 2 more$/);
+  });
+
+  it('has no line without a refused connection, and no count of packets where it cannot be read', () => {
+    expect(lines(refusing())).toEqual(['rules  closed, 2 rules', ...lines(office)]);
+    const unread: NetworkStatus = { ...office, rules: { mode: 'closed', count: 1, refused: null } };
+    expect(lines(unread)[0]).toBe('rules  closed, 1 rule');
+    expect(statusToJson(unread).rules).toEqual({ mode: 'closed', count: 1 });
+    expect(statusToJson(office).rules).toEqual({ mode: 'open' });
+    expect(statusToJson({ ...unreadable, rules: null })).not.toHaveProperty('rules');
   });
 });
 

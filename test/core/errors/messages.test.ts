@@ -117,11 +117,16 @@ it('a port in use names the interface that holds it, by which commands release i
   expect(new PortTaken('cpn0', null).facts).toEqual({ interface: 'cpn0', port: null });
 });
 
-it('packet rules that do not load have another effect on a connector', () => {
-  const text = (isConnector: boolean) => new RulesNotLoaded('cpn0', 'no', isConnector).message;
+it('packet rules that do not load have another effect on a connector, and in a closed network', () => {
+  const text = (isConnector: boolean, isClosed = false) =>
+    new RulesNotLoaded('cpn0', 'no', { isClosed, isConnector }).message;
   expect(text(true)).toContain(
     '; nothing is forwarded, and the routes of this connector are withdrawn until they load;',
   );
+  for (const isConnector of [false, true])
+    expect(text(isConnector, true)).toContain(
+      '; the network is closed, so the tunnel carries nothing until they load;',
+    );
   expect(text(false)).toContain(
     '; packets from the tunnel reach no container, and neighbours reach the tunnel address,',
   );

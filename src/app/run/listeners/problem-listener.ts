@@ -6,6 +6,7 @@ import {
   findSkippedPeers,
   findUnusedEndpoints,
 } from '../../problems/find-problems.ts';
+import { findAccessProblems } from '../../problems/find-state-problems.ts';
 import type { Pass } from '../../reconcile/pass.ts';
 import type { Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
@@ -29,6 +30,7 @@ export class ProblemListener implements PassListener {
     const { state } = evaluation;
     this.#log.update([
       ...findExpiryProblem(state, this.#tools.now()),
+      ...findAccessProblems(evaluation),
       ...findPinProblems(state),
       ...findSkippedPeers(state, mostSkipped),
       ...findUnusedEndpoints(evaluation),

@@ -1,4 +1,4 @@
-import { Gauge, type Registry } from 'prom-client';
+import { Counter, Gauge, type Registry } from 'prom-client';
 import type { NetworkStatus } from '../../../app/problems/network-status.ts';
 import { printable } from '../../../core/errors/index.ts';
 
@@ -69,5 +69,28 @@ export function setNetworkMetrics(registry: Registry, networks: readonly Network
     if (keySince !== null) key.set(labels, secondsOf(keySince));
     if (expiresAt !== null) expiry.set(labels, secondsOf(expiresAt));
     pins.set(labels, network.peers.filter(({ pin }) => pin !== 'ok').length);
+  }
+  setRulesMetrics(registry, networks);
+}
+
+function setRulesMetrics(registry: Registry, networks: readonly NetworkStatus[]): void {
+  const registers = [registry];
+  const closed = new Gauge({
+    name: 'cpn_network_closed',
+    help: 'Whether only what a rule allows passes in the network.',
+    labelNames: ['interface'],
+    registers,
+  });
+  const refused = new Counter({
+    name: 'cpn_refused_packets_total',
+    help: 'Packets that the rules of a closed network refused on this host: in, from the tunnel; out, toward it.',
+    labelNames: ['interface', 'direction'],
+    registers,
+  });
+  for (const { interface: link, rules } of networks) {
+    if (rules !== null) closed.set({ interface: link }, rules.mode === 'closed' ? 1 : 0);
+    if (rules?.mode !== 'closed' || rules.refused === null) continue;
+    for (const direction of ['in', 'out'] as const)
+      refused.inc({ interface: link, direction }, rules.refused.packets[direction]);
   }
 }

@@ -19,7 +19,7 @@ export async function readRefused(run: Run, link: string): Promise<RefusedTraffi
 }
 
 /** With a set in the same run, nft does not read the elements of all other sets. */
-export function refusedArgs(link: string): string[] {
+function refusedArgs(link: string): string[] {
   const table = ['inet', tableOf(link)];
   return ['--json', 'list', 'counters', 'table', ...table, ';', 'list', 'set', ...table, deniedSet];
 }

@@ -63,6 +63,20 @@ describe('a metric of a network', () => {
     expect(value('cpn_sync_refused', { reason: 'token' })).toEqual([0, 0, 1]);
   });
 
+  it('of refused packets is there only in a closed network whose rules are loaded', async () => {
+    const refused = { packets: { in: 3, out: 4 }, latest: [] };
+    const value = await measure(
+      { interface: 'cpn0', rules: { mode: 'closed', count: 1, refused } },
+      { interface: 'cpn1', rules: { mode: 'closed', count: 1, refused: null } },
+      { interface: 'cpn2', rules: { mode: 'open' } },
+      { interface: 'cpn3', rules: null },
+    );
+    expect(value('cpn_network_closed')).toEqual([1, 1, 0]);
+    expect(value('cpn_refused_packets_total')).toHaveLength(2);
+    expect(value('cpn_refused_packets_total', { interface: 'cpn0', direction: 'in' })).toEqual([3]);
+    expect(value('cpn_refused_packets_total', { interface: 'cpn0', direction: 'out' })).toEqual([4]);
+  });
+
   it.each(['up', 'degraded', 'down'] as const)('of its state is 1 for %s alone', async (state) => {
     const value = await measure({ state });
     expect([value('cpn_network_state', { state }), value('cpn_network_state').toSorted()]).toEqual([[1], [0, 0, 1]]);
