@@ -1,6 +1,6 @@
 import type { ChangePeer, Peer, PeerDetails } from '../../contract/peer.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
-import { type Caller, requireTagger } from '../domain/caller.ts';
+import { administrators, type Caller, requireTagger } from '../domain/caller.ts';
 import { checkExpectedRoutes } from '../domain/route-edits.ts';
 import { Forbidden, NotFound } from '../errors.ts';
 import { isServing, readService, toPeer } from '../push/to-contract.ts';
@@ -11,7 +11,8 @@ import { listedFieldColumns } from '../store/peer-columns.ts';
 import { findKeyOfEnrollment, insertFormerIdentity } from '../store/peers/enrollments.ts';
 import { listPeerPage } from '../store/peers/peer-lists.ts';
 import * as store from '../store/peers/peers.ts';
-import { keepGoneName } from '../store/rules.ts';
+import { keepGoneName, readMapRules } from '../store/rules.ts';
+import type { Db } from '../store/tables.ts';
 import { changedFields, record } from './audit.ts';
 import type { Context } from './context.ts';
 import { lockNetwork, requireNetwork } from './networks.ts';
@@ -70,6 +71,7 @@ export async function changePeer(
     if (caller.kind === 'peer') refuseForPeers(asked);
     const peer = await store.findPeer(transaction, networkId, id);
     if (!peer) throw new NotFound('peer');
+    if (asked.public_key !== undefined) await checkKeyChange(context, transaction, caller, networkId);
     const [fields, label] = await checkPeerChange(context, transaction, asked, peer, network);
     const changed = changedFields(peer, fields);
     if (Object.keys(changed).length === 0) return toPeer(network, peer);
@@ -106,6 +108,12 @@ export async function changePeer(
   });
   if (changedPeer.expires_at !== undefined) context.rescheduleExpiry();
   return changedPeer;
+}
+
+/** In a closed network, a public key gives what rules allow its peer: members set none. */
+async function checkKeyChange(context: Context, transaction: Db, caller: Caller, network: number): Promise<void> {
+  if (caller.kind === 'peer' || (await readMapRules(transaction, network)) === undefined) return;
+  await requireAuthor(context, transaction, { ...caller, access: administrators });
 }
 
 const newPeerMs = 3_600_000;

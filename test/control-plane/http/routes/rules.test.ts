@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { mostRules, mostSelectors } from '../../../../src/contract/rules.ts';
-import { closePlane, enroll, makeKey, makeNetwork, openPlane, type Plane } from '../../harness.ts';
+import { closePlane, enroll, makeKey, makeNetwork, openPlane, type Plane, publicKey } from '../../harness.ts';
 
 let plane: Plane;
 let token: string;
@@ -240,4 +240,19 @@ describe('maps', () => {
     expect(await since(closed)).toBeUndefined();
     expect((await readMap()).body.data).not.toHaveProperty('rules');
   });
+});
+
+test('a member sets the public key of a peer only in an open network, and an admin and the peer itself always', async () => {
+  const { peer, access_token: own } = await add('db');
+  const member = await plane.signIn('member');
+  const change = (by: string) =>
+    plane.call('PATCH', `${path()}/peers/${peer.id}`, { token: by, body: { public_key: publicKey() } });
+  const statuses = async () => {
+    const replies = [];
+    for (const by of [member, token, own]) replies.push((await change(by)).status);
+    return replies;
+  };
+  expect(await statuses()).toEqual([200, 200, 200]);
+  await set({ rules: [] });
+  expect(await statuses()).toEqual([403, 200, 200]);
 });
