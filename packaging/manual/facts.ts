@@ -28,6 +28,8 @@ export const variables: Readonly<Record<string, string>> = {
   NOTIFY_SOCKET: 'Set by systemd: socket where the daemon and the control plane report readiness and status.',
   WATCHDOG_USEC: 'Set by systemd: watchdog timeout of both, in microseconds.',
   CREDENTIALS_DIRECTORY: 'Set by systemd: folder of the credential cpn.enrollment-key, which cpn join reads.',
+  VISUAL: 'Editor of cpn rules edit, before EDITOR.',
+  EDITOR: 'Editor of cpn rules edit, if VISUAL is not set.',
   NO_COLOR: 'Any value turns colours off.',
   NODE_EXTRA_CA_CERTS: 'File with more CAs to trust, in addition to those of Node and of this machine.',
   SSL_CERT_FILE: 'File with the CAs of this machine. SSL_CERT_DIR: folder of such files. Default: those of OpenSSL.',

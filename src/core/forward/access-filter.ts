@@ -41,8 +41,8 @@ export interface ServiceSocket {
  */
 const begunMark = '0x8000000';
 
-/** Matches TCP packets that do not begin a connection. */
-const goesOn = 'meta l4proto tcp tcp flags & (fin|syn|rst|ack) != syn';
+/** Matches TCP packets that do not begin a connection. Old systems take SYN with FIN for a SYN. */
+const goesOn = 'meta l4proto tcp tcp flags & (syn|ack) != syn';
 
 /** Datagrams that a host sends to start a handshake. Their destination drops them. */
 const startsHandshake = `meta l4proto udp udp dport ${probedPort}`;
@@ -60,8 +60,8 @@ export const deniedCounters = { in: 'denied_in', out: 'denied_out' } as const;
  * ends when its rule goes. An ICMP error passes if it belongs to a connection.
  *
  * If conntrack did not see a TCP connection begin, its direction is unknown. Then a packet passes
- * if it could belong to an allowed connection of either direction. No connection can begin that
- * way.
+ * if it could belong to an allowed connection of either direction: to this side, or from a port of
+ * this side that clients use. No connection can begin that way.
  */
 export function accessFilter(inputs: AccessInputs): { rules: readonly PacketRule[]; filter: AccessFilter } {
   const { link, range, ends, toLocal, isLan, devices } = inputs;

@@ -116,10 +116,12 @@ function writeSide(name: string, access: Access, direction: Direction, range: Pr
     ...everything(remote),
     ...(has('icmp') ? [`meta l4proto ${icmp} ${remote} @${name}_icmp accept`] : []),
   ];
+  // A server of this side would keep connections to it by a rule for the other direction.
+  const clients = (field: string) => (direction === 'outward' ? ` tcp ${field} >= ${firstClientPort}` : '');
   const ongoing = (link: string) => {
     const sides = [
-      [`iifname "${link}" ${ip} saddr`, arriving],
-      [`oifname "${link}" ${ip} daddr`, leaving],
+      [`iifname "${link}"${clients('dport')} ${ip} saddr`, arriving],
+      [`oifname "${link}"${clients('sport')} ${ip} daddr`, leaving],
     ] as const;
     // Only `outward`, the last side of a chain, refuses peers: nothing follows that could accept.
     return [
@@ -130,6 +132,9 @@ function writeSide(name: string, access: Access, direction: Direction, range: Pr
   return { sets, known, ongoing };
 }
 
+/** Linux, macOS and Windows choose no lower ports for clients by default. */
+const firstClientPort = 32_768;
+
 /** Accepts ICMP errors about connections. */
 export function acceptErrors(range: Prefix): string {
   return `meta l4proto ${familyOf(range) === 4 ? 'icmp' : 'ipv6-icmp'} ct state related accept`;
@@ -138,7 +143,9 @@ export function acceptErrors(range: Prefix): string {
 /** Peers find out with these who is reachable, so they pass between all peers. */
 function probesOf(range: Prefix): string[] {
   const echo = familyOf(range) === 4 ? 'meta l4proto icmp icmp' : 'meta l4proto ipv6-icmp icmpv6';
-  return [`${echo} type { echo-request, echo-reply }`, `meta l4proto tcp ct original proto-dst ${probedPort}`];
+  // Another program may redirect the port to a service.
+  const probe = `meta l4proto tcp ct status & dnat != dnat ct original proto-dst ${probedPort}`;
+  return [`${echo} type { echo-request, echo-reply }`, probe];
 }
 
 /** Addresses that are allowed the same. */

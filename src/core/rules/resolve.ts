@@ -54,7 +54,7 @@ type Ruled = Pick<NetworkMap, 'cidr' | 'peers'> & { readonly rules: AccessRules 
  */
 export function resolveAccess(given: Ruled, self: Peer, served: readonly Prefix[]): readonly LocalEnd[] {
   const family = familyOf(given.cidr);
-  const map = isExcessive(given) ? { ...given, rules: { ...given.rules, rules: [] } } : given;
+  const map = isExcessive(given, self) ? { ...given, rules: { ...given.rules, rules: [] } } : given;
   const resolve = accessResolver(map, self);
   const own: LocalEnd = {
     ranges: [numbersOf(hostPrefix(self.address))],
@@ -78,7 +78,7 @@ export type DeviceEnd = Pick<LocalEnd, 'ranges' | 'inward'>;
 
 /** Resolves the rules for peers that are reached through this host alone, such as phones. */
 export function resolveDevices(given: Ruled, self: Peer, devices: readonly Peer[]): readonly DeviceEnd[] {
-  const map = isExcessive(given) ? { ...given, rules: { ...given.rules, rules: [] } } : given;
+  const map = isExcessive(given, self) ? { ...given, rules: { ...given.rules, rules: [] } } : given;
   const resolve = accessResolver(map, self);
   const groups = Map.groupBy(devices, (device) => rulesToward(map, device).join());
   return [...groups.values()].flatMap((group): DeviceEnd[] => {
@@ -102,16 +102,18 @@ function rulesOf({ rules }: AccessRules, peer: Peer, direction: Direction): numb
 /** Sixteen times what our control plane allows per host. */
 const mostSelected = 2 ** 20;
 
-/** True if the rules select more pairs of an address and a port than any host has to handle. */
-function isExcessive({ peers, rules: { rules } }: Ruled): boolean {
+/** True if the rules for a host select more pairs of an address and a port than it can handle. */
+function isExcessive({ peers, rules: { rules } }: Ruled, self: Peer): boolean {
   const tagged = new Map<string, number>();
   for (const { tags = [] } of peers) for (const tag of tags) tagged.set(tag, (tagged.get(tag) ?? 0) + 1);
   const sizeOf = (selector: Selector) => (selector.kind === 'tag' ? (tagged.get(selector.tag) ?? 0) : 1);
+  const sum = (selectors: readonly Selector[]) => selectors.reduce((size, selector) => size + sizeOf(selector), 0);
+  const isHere = (selector: Selector) => 'prefix' in selector || selectsPeer(selector, self);
   const sizes = rules.map(({ from, to, ports }) => {
-    const selected = [...from, ...to].reduce((sum, selector) => sum + sizeOf(selector), 0);
+    const selected = (to.some(isHere) ? sum(from) : 0) + (from.some(isHere) ? sum(to) : 0);
     return selected * Math.max(1, ports.length);
   });
-  return sizes.reduce((sum, size) => sum + size, 0) > mostSelected;
+  return sizes.reduce((size, each) => size + each, 0) > mostSelected;
 }
 
 interface RoutePart extends NumberRange {

@@ -100,7 +100,10 @@ const ends: Readonly<
   },
 };
 
-const changes = Object.entries(rules).filter(([name, { anyone }]) => !name.startsWith('GET ') && !anyone);
+/** A preview changes nothing. */
+const changes = Object.entries(rules).filter(
+  ([name, { anyone }]) => !name.startsWith('GET ') && !name.endsWith('/preview') && !anyone,
+);
 
 function requestOf(name: string, rule: Rule) {
   const [method = '', template = ''] = name.split(' ');

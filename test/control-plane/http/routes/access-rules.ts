@@ -193,6 +193,7 @@ export const rules: Readonly<Record<string, Rule>> = {
     roles: ['owner', 'admin'],
     path: (things) => `${network(things)}/rules`,
     body: () => ({ mode: 'closed', rules: [{ name: `${++made}`, from: ['any'], to: ['any'] }] }),
+    bodyLimit: 4 * 1024 * 1024,
     success: 200,
     foreign: 404,
     audit: 'rules.update',
@@ -206,6 +207,7 @@ export const rules: Readonly<Record<string, Rule>> = {
   'POST /api/networks/{network}/rules/preview': {
     roles: oam,
     path: (things) => `${network(things)}/rules/preview`,
+    bodyLimit: 4 * 1024 * 1024,
     body: () => ({ mode: 'closed' }),
     success: 200,
     foreign: 404,

@@ -122,9 +122,13 @@ test('the description states where a login must be recent, and that alone', asyn
   expect(stated.sort()).toEqual(operations.flatMap(([name, { proof }]) => (proof ? [name] : [])).sort());
 });
 
-test('each change but the report of a host has an entry, and nothing that reads has one', () => {
+test('each change but the report of a host and a confirmation of nothing has an entry, and nothing that reads has one', () => {
   const unaudited = operations.filter(([, { audit }]) => audit === undefined).map(([operation]) => operation);
-  const silent = [...reads.map(([operation]) => operation), 'POST /api/networks/{network}/peers/{peer}/report'];
+  const others = ['peers/{peer}/report', 'rules/preview', 'rules/confirm'];
+  const silent = [
+    ...reads.map(([operation]) => operation),
+    ...others.map((each) => `POST /api/networks/{network}/${each}`),
+  ];
   expect(unaudited.sort()).toEqual(silent.sort());
 });
 
@@ -163,7 +167,8 @@ describe('what belongs to another network or organization is a 404, as what does
     const request = requestOf(operation, rule, own);
     const [template = ''] = operation.split(' ').slice(1);
     const names = [...template.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
-    const ids = Object.fromEntries(names.map((name, at) => [name, readIds(template, request.path)[at]]));
+    const [path = '', query] = request.path.split('?');
+    const ids = Object.fromEntries(names.map((name, at) => [name, readIds(template, path)[at]]));
     const fill = (values: object) => {
       const all: Record<string, unknown> = { ...ids, ...values };
       return template.replace(/\{(\w+)\}/g, (_, name) => String(all[name]));
@@ -177,11 +182,11 @@ describe('what belongs to another network or organization is a 404, as what does
     const none = names.flatMap((name) =>
       [0, -1, 999_999_999, 2 ** 53, '1e3', '%00', 'x'].map((id) => ({ [name]: id })),
     );
-    expect(fill({})).toBe(request.path);
+    expect(fill({})).toBe(path);
     for (const values of [...swapped, ...none]) {
       // A peer reads and changes its own network alone, and itself alone.
       const wanted = rule.roles?.length === 0 && 'peer' in values ? [403, 404] : [404];
-      const reply = await written({ ...request, path: fill(values) });
+      const reply = await written({ ...request, path: [fill(values), ...(query ? [query] : [])].join('?') });
       expect([values, wanted.includes(reply.status), reply.actions]).toEqual([values, true, []]);
     }
   });
