@@ -229,7 +229,7 @@ export function connectPeerService(
       return (body as { data?: unknown } | null)?.data === null;
     },
 
-    async report(network, peer, token, { map, ...report }, signal) {
+    async report(network, peer, token, { map, refused, ...report }, signal) {
       if (!has('peer-report')) return null;
       // Unchecked: for what it composes itself, the daemon would load all the contract's schemas.
       const { body, reading } = await change({
@@ -243,6 +243,7 @@ export function connectPeerService(
           ...(has('peer-follows-relay') && { follows_relay: true }),
           ...(has('peer-enforces-rules') && enforcesRules && { enforces_rules: true }),
           ...(has('peer-map') && map && { map }),
+          ...(has('peer-refused') && refused && { refused }),
         },
         repeatable: true,
         answered: true,

@@ -20,6 +20,7 @@ export const EventType = z
     'network.deleted',
     'rules.changed',
     'rules.restored',
+    'access.refused',
   ])
   .meta({ id: 'EventType' });
 export type EventType = z.infer<typeof EventType>;

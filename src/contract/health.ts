@@ -55,6 +55,19 @@ export const mostRoutes = 51;
 export const ProbeResult = z.object({ peer: identifier, answered: z.boolean() }).meta({ id: 'ProbeResult' });
 export type ProbeResult = z.infer<typeof ProbeResult>;
 
+const mostRefused = 16;
+
+/** A connection that the rules of a closed network refused. */
+export const RefusedConnection = z
+  .object({
+    from: z.union([z.ipv4(), z.ipv6()]),
+    to: z.union([z.ipv4(), z.ipv6()]),
+    protocol: z.enum(['tcp', 'udp']),
+    port: z.int().min(0).max(65_535),
+  })
+  .meta({ id: 'RefusedConnection' });
+export type RefusedConnection = z.infer<typeof RefusedConnection>;
+
 /** The observations of a host. Absent fields stay as last reported. */
 export const Report = z
   .object({
@@ -81,6 +94,9 @@ export const Report = z
     }),
     enforces_rules: z.boolean().optional().meta({
       description: 'The host enforces the rules of a closed network. Unlike the other fields, absent is false.',
+    }),
+    refused: z.array(RefusedConnection).max(mostRefused).optional().meta({
+      description: 'Connections that the rules of the network refused at the host since its last report.',
     }),
     problem: text(300)
       .nullable()

@@ -143,6 +143,9 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       ),
       enrollmentLimit: createPeerChangeLimit(limits.userChanges, steadyNow, 1000, 'enrolments into this network'),
       reportEventLimit: createPeerChangeLimit(limits.peerReports, steadyNow),
+      // 60 in the first hour.
+      refusalLimit: createPeerChangeLimit(30, steadyNow, 120_000),
+      refusedConnectionLimit: createPeerChangeLimit<string>(1, steadyNow, 3_600_000),
       reportLimit: createPeerChangeLimit(limits.peerReports, steadyNow, 2000, 'reports of this peer'),
       rescheduleExpiry: () => {
         timely.expiry?.reschedule();

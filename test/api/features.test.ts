@@ -68,7 +68,7 @@ const calls = {
   rename: (service) => service.describePeer(7, 3, token, { name: 'edge' }).catch(ignore(CannotReport)),
   move: (service) => service.describePeer(7, 3, token, { endpoint }).catch(ignore(CannotReport)),
   remove: (service) => service.removePeer(7, 3, token),
-  report: (service) => service.report(7, 3, token, { map: [] }),
+  report: (service) => service.report(7, 3, token, { map: [], refused: [] }),
 } satisfies Record<string, (service: PeerService) => Promise<unknown>>;
 type CallName = keyof typeof calls;
 const everything = Object.keys(calls) as CallName[];
@@ -138,11 +138,12 @@ const uses: Readonly<Record<Feature, Use>> = {
   'peer-report': use(
     'report',
     ['report'],
-    ['report', 'report: enforces_rules', 'report: follows_relay', 'report: map'],
+    ['report', 'report: enforces_rules', 'report: follows_relay', 'report: map', 'report: refused'],
   ),
   'peer-follows-relay': use('report', [], ['report: follows_relay']),
   'peer-enforces-rules': use('report', [], ['report: enforces_rules']),
   'peer-map': use('report', [], ['report: map']),
+  'peer-refused': use('report', [], ['report: refused']),
 };
 const all = [...new Set(['enroll', 'map', ...Object.values(uses).flatMap(({ missing }) => missing)])].toSorted();
 

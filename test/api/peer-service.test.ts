@@ -177,7 +177,8 @@ describe('removePeer', () => {
 
 describe('report', () => {
   const map = [{ route: '10.201.1.0/24', local: '192.168.1.0/24' }];
-  const report: Report = { paths: [{ peer: 4, path: 'down' }], drift: 2, map };
+  const refused: Report['refused'] = [{ from: '10.77.0.2', to: '10.77.0.1', protocol: 'tcp', port: 22 }];
+  const report: Report = { paths: [{ peer: 4, path: 'down' }], drift: 2, map, refused };
   const verdict = { state: 'online', reachable_by: 3, witnesses: 4, why: 'it reaches the control plane' };
 
   test('sends what the host observes, and returns how others reach it', async () => {

@@ -102,6 +102,19 @@ test('only what a rule allows passes, and the rest is refused at once', async ()
   expect(await dial(origin, at.laptop)).toBe('EHOSTUNREACH');
 });
 
+test('the status of a host counts and names what it refused', async () => {
+  const { stdout } = await laptop.cpn(['status', '--json']);
+  const { rules } = JSON.parse(stdout).networks[0];
+  expect(rules).toMatchObject({ mode: 'closed', count: all.length });
+  expect(rules.refused.packets.out).toBeGreaterThan(0);
+  expect(rules.refused.latest).toContainEqual({
+    ...{ from: addresses().laptop, to: addresses().origin, protocol: 'tcp', port: 22, seconds: expect.any(Number) },
+  });
+  const text = (await laptop.cpn(['status'])).stdout;
+  expect(text).toMatch(/^rules {2}closed, 3 rules$/m);
+  expect(text).toMatch(/^refused in the last 5 minutes: .*this host → origin tcp 22/m);
+});
+
 test('peers answer pings, and addresses behind a connector only where a rule allows it', async () => {
   const at = addresses();
   expect(await origin.ping(at.laptop, patiently)).toMatchObject({ received: 1 });

@@ -13,6 +13,7 @@ import { PassLogger } from './listeners/pass-logger.ts';
 import { PeerListener } from './listeners/peer-listener.ts';
 import { PinListener } from './listeners/pin-listener.ts';
 import { ProblemListener } from './listeners/problem-listener.ts';
+import { RefusalListener } from './listeners/refusal-listener.ts';
 import { ReportListener } from './listeners/report-listener.ts';
 import { RoamingListener } from './listeners/roaming-listener.ts';
 import { RotationListener } from './listeners/rotation-listener.ts';
@@ -69,6 +70,7 @@ export function createListeners(context: ListenerContext): readonly PassListener
     // After the two listeners that record which LANs and routes are dead.
     new ServiceListener(tools, link),
     new ServingListener(tools, link),
+    new RefusalListener(tools, link, (refused) => reports.noteRefused(refused)),
     reports,
     prober,
     map,

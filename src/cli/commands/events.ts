@@ -35,6 +35,7 @@ const eventTypes = [
   'network.deleted',
   'rules.changed',
   'rules.restored',
+  'access.refused',
 ] as const satisfies readonly EventType[];
 
 export const events: Command = {

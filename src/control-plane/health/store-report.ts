@@ -1,14 +1,15 @@
-import type { Report } from '../../contract/health.ts';
+import type { RefusedConnection, Report } from '../../contract/health.ts';
+import { identifyRefused } from '../../core/rules/refused.ts';
 import type { Caller, PeerCaller } from '../domain/caller.ts';
 import { Forbidden } from '../errors.ts';
 import { appendEvents, type NewEvent } from '../service/append-events.ts';
 import type { Context } from '../service/context.ts';
 import { requireNetwork } from '../service/networks.ts';
-import { createAttemptCounts } from '../service/peer-change-limit.ts';
+import { type AttemptCounts, createAttemptCounts } from '../service/peer-change-limit.ts';
 import { requireAuthor } from '../service/require-author.ts';
 import { makeNonce } from '../store/changes.ts';
 import { findPeerHealth, reviseHealth, savePeerHealth } from '../store/health.ts';
-import { listPeersAmong } from '../store/peers/peer-lists.ts';
+import { listPeersAmong, listPeersAt } from '../store/peers/peer-lists.ts';
 import type { StoredPeer } from '../store/peers/peers.ts';
 import { type Statements, saveStatements, statedFields } from '../store/statements.ts';
 import type { Db } from '../store/tables.ts';
@@ -67,17 +68,47 @@ export async function storeReport(
       statedFields.some((field) => stated[field] !== from?.[field]);
     if (differs(earlier)) await saveStatements(transaction, peer, stated);
     if (context.keepsPresence) await addToHistory(transaction, peer, before, stored?.reported_at ?? null, reported_at);
-    const events = findEvents(before, merged, caller, present).filter(() => {
+    const changes = findEvents(before, merged, caller, present).filter(() => {
       const isWithin = context.reportEventLimit.hasRoom(peer);
       counts.add(context.reportEventLimit.take(peer, true));
       return isWithin;
     });
+    const refusals = await findRefusals(context, transaction, caller, report.refused ?? [], counts);
+    const events = [...changes, ...refusals];
     if (events.length > 0) await appendEvents(context, transaction, network, events);
     else await announce(transaction, network, 'health');
     return decisive(before) !== decisive(merged) || differs(listed);
   });
   healthNotifier.notify(network);
   return isNewer;
+}
+
+/** Returns the events of refused connections, as far as the limits allow. */
+async function findRefusals(
+  { refusalLimit, refusedConnectionLimit }: Pick<Context, 'refusalLimit' | 'refusedConnectionLimit'>,
+  db: Db,
+  { peerId: id, name, networkId }: PeerCaller,
+  refused: readonly RefusedConnection[],
+  counts: AttemptCounts,
+): Promise<NewEvent[]> {
+  const found = refused.filter((connection) => {
+    const key = `${id} ${identifyRefused(connection)}`;
+    if (!refusalLimit.hasRoom(id) || !refusedConnectionLimit.hasRoom(key)) return false;
+    counts.add(refusalLimit.take(id, true));
+    counts.add(refusedConnectionLimit.take(key, true));
+    return true;
+  });
+  if (found.length === 0) return [];
+  const peers = await listPeersAt(db, networkId, [...new Set(found.flatMap(({ from, to }) => [from, to]))]);
+  const nameEnd = (address: string) => {
+    const end = peers.find((peer) => peer.address === address);
+    return end === undefined ? address : { id: end.id, name: end.name };
+  };
+  return found.map(({ from, to, protocol, port }) => ({
+    type: 'access.refused',
+    peer: { id, name },
+    details: { from: nameEnd(from), to: nameEnd(to), protocol, port },
+  }));
 }
 
 /** Adds the traffic since the last report, whose rates applied until now. */

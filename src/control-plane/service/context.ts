@@ -31,6 +31,9 @@ export interface Context {
   readonly reportLimit: PeerChangeLimit;
   /** How many events, and marks in the map as a follower of the relay, reports may cause. */
   readonly reportEventLimit: PeerChangeLimit;
+  /** How many events of refused connections a host may cause, and how many each connection. */
+  readonly refusalLimit: PeerChangeLimit;
+  readonly refusedConnectionLimit: PeerChangeLimit<string>;
   /** Must be called when a peer, or rules without a confirmation, may expire before all others. */
   readonly rescheduleExpiry: () => void;
   /** True if the time and source of hosts' requests are stored. */

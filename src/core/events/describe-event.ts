@@ -18,6 +18,7 @@ export const eventTypes: Readonly<Record<EventType, string>> = {
   'network.deleted': 'network deleted',
   'rules.changed': 'rules changed',
   'rules.restored': 'earlier rules restored',
+  'access.refused': 'connection refused',
 };
 
 export function describeEvent({
@@ -65,6 +66,8 @@ export function describeEvent({
       return `the rules of the network changed${listRules(details)}`;
     case 'rules.restored':
       return `the earlier rules of the network returned, without a confirmation${listRules(details)}`;
+    case 'access.refused':
+      return `${who} refused a connection${describeConnection(details)}`;
     // A later version may have more types.
     default:
       return [type, peer?.name, route].filter(Boolean).join(' ');
@@ -82,6 +85,13 @@ function listRules({ mode, rules, gained, lost }: Event['details']): string {
   const counts = Object.entries({ rules, gained, lost }).filter(([, count]) => typeof count === 'number');
   const parts = [...(textOf(mode) === null ? [] : [`it is ${mode}`]), ...counts.map((pair) => pair.join(': '))];
   return parts.length === 0 ? '' : `; ${parts.join(', ')}`;
+}
+
+/** The ends of a refused connection: peers, and addresses of other hosts. */
+function describeConnection({ from, to, protocol, port }: Event['details']): string {
+  const [sender, receiver] = [from, to].map((end) => nameOf(end) ?? textOf(end));
+  const service = [textOf(protocol), typeof port === 'number' ? `${port}` : null].filter((part) => part !== null);
+  return sender && receiver ? `: ${sender} → ${[receiver, ...service].join(' ')}` : '';
 }
 
 const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : null);

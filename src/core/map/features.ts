@@ -27,6 +27,7 @@ export const features = [
   'peer-follows-relay',
   'peer-enforces-rules',
   'peer-map',
+  'peer-refused',
   'peer-masquerades',
 ] as const;
 
@@ -107,6 +108,7 @@ const places: Readonly<Record<Feature, FeaturePath>> = {
   'peer-follows-relay': { path: `${changePeer.path}/report`, method: 'post', field: 'follows_relay' },
   'peer-enforces-rules': { path: `${changePeer.path}/report`, method: 'post', field: 'enforces_rules' },
   'peer-map': { path: `${changePeer.path}/report`, method: 'post', field: 'map' },
+  'peer-refused': { path: `${changePeer.path}/report`, method: 'post', field: 'refused' },
 };
 
 const adminPlaces: Readonly<Record<AdminFeature, FeaturePath>> = {

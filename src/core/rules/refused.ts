@@ -33,6 +33,17 @@ export function describeRefused(
   return `${nameOf(from)} → ${nameOf(to)} ${protocol} ${port}`;
 }
 
-function findName(address: string, peers: readonly NamedAddress[]): string | undefined {
+/** Returns the name of the peer that has an address. */
+export function findName(address: string, peers: readonly NamedAddress[]): string | undefined {
   return peers.find((peer) => peer.address === address)?.name;
+}
+
+/** Identifies a connection, whenever it was refused. */
+export function identifyRefused({
+  from,
+  to,
+  protocol,
+  port,
+}: Readonly<Record<'from' | 'to' | 'protocol', string>> & { readonly port: number }): string {
+  return [from, to, protocol, port].join(' ');
 }

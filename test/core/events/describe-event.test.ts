@@ -37,6 +37,17 @@ it.each<[type: string, details: Event['details'], text: string]>([
   ['network.updated', { private_cidr: 1, name: 2 }, 'the network changed: private cidr, name'],
   ['network.updated', {}, 'the network changed'],
   ['network.deleted', {}, 'the network was deleted'],
+  [
+    'access.refused',
+    { from: spare, to: edge, protocol: 'tcp', port: 22 },
+    'edge refused a connection: spare → edge tcp 22',
+  ],
+  [
+    'access.refused',
+    { from: '192.168.50.7', to: { id: 7 }, protocol: 'udp', port: 53 },
+    'edge refused a connection: 192.168.50.7 → peer 7 udp 53',
+  ],
+  ['access.refused', {}, 'edge refused a connection'],
   ['later.type', {}, 'later.type edge 10.0.0.0/8'],
 ])('%s with %j is described', (type, details, text) => {
   expect(describeEvent({ type, peer: edge, route: '10.0.0.0/8', details } as Event)).toBe(text);

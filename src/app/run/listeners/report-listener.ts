@@ -12,6 +12,7 @@ import {
 } from '../../../core/health/report/compose-report.ts';
 import { type PeerActivity, trackActivity } from '../../../core/health/report/peer-activity.ts';
 import { ownKeys } from '../../../core/map/own-peer.ts';
+import { identifyRefused, type RefusedConnection } from '../../../core/rules/refused.ts';
 import type { Joined } from '../../../store/state/state.ts';
 import { accessOf, identifyMembership } from '../../access.ts';
 import type { Evaluation } from '../../reconcile/evaluate-network.ts';
@@ -22,6 +23,9 @@ import { secondsNow, type Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
 import { TransitionLogger } from '../transition-logger.ts';
 import { onKept, onNew, type Pauses, ReportSchedule } from './report-schedule.ts';
+
+/** The contract's limit. */
+const mostRefused = 16;
 
 /** For one report. A later pass sends the next one. */
 const patience = { deadlineMs: 10_000, attempts: 3, connection: 'keep' } as const;
@@ -46,6 +50,8 @@ export class ReportListener implements PassListener {
   #problem: string | null = null;
   /** Consecutive. */
   #failedPasses = 0;
+  /** Refused connections that the service does not have, the latest first. */
+  #refused: readonly RefusedConnection[] = [];
   #sending: Promise<void> | null = null;
   /** True if the newest map cannot be read: the control plane is overloaded, or down. */
   #isAway = false;
@@ -84,6 +90,7 @@ export class ReportListener implements PassListener {
       if (identity !== this.#identity) {
         this.#schedule.reset();
         this.#schedule.forget();
+        if (this.#identity !== null) this.#refused = [];
       }
       this.#identity = identity;
       if (!mayReport(state)) {
@@ -113,6 +120,13 @@ export class ReportListener implements PassListener {
   /** Records probe results that the control plane received and uses as paths. */
   noteProbed(probes: readonly ProbeResult[]): void {
     this.#schedule.noteProbed(probes);
+  }
+
+  /** Adds connections that rules refused to the next report, which is due then. */
+  noteRefused(refused: readonly RefusedConnection[]): void {
+    const added = new Set(refused.map(identifyRefused));
+    const others = this.#refused.filter((each) => !added.has(identifyRefused(each)));
+    this.#refused = [...refused, ...others].slice(0, mostRefused);
   }
 
   /** Ends the pause after a failure: the control plane may be reachable again. */
@@ -170,7 +184,13 @@ export class ReportListener implements PassListener {
     if (this.#observed === null || this.#state === null || this.#ending.signal.aborted) return null;
     const isListed = (name: number | string) => this.#isListed(name);
     const now = this.#tools.monotonic();
-    return this.#schedule.findDue(this.#observed, { now, pauses, isAway: this.#isAway, isListed });
+    const context = { now, pauses, isAway: this.#isAway, hasRefused: this.#listRefused().length > 0, isListed };
+    return this.#schedule.findDue(this.#observed, context);
+  }
+
+  /** Empty if the service does not describe the field. */
+  #listRefused(): readonly RefusedConnection[] {
+    return this.#state?.features?.includes('peer-refused') ? this.#refused : [];
   }
 
   #isListed(name: number | string): boolean {
@@ -188,12 +208,14 @@ export class ReportListener implements PassListener {
     this.#schedule.noteSent(now);
     try {
       const { id } = state.membership.peer;
-      const report = formatReport(part, secondsNow(tools));
+      const refused = this.#listRefused();
+      const report = formatReport({ ...part, refused }, secondsNow(tools));
       const reply = await withExtensions(tools, state, patience, (service) =>
         service.report(access.network, id, access.token, report, this.#ending.signal),
       );
       if (this.#identity !== identifyMembership(state)) return;
       this.#schedule.noteTaken(part, next, reply, now);
+      this.#refused = this.#refused.filter((each) => !refused.includes(each));
       this.#transitions.update(null);
       await this.#note(reply);
     } catch (error) {

@@ -40,6 +40,8 @@ export interface ReportContext {
   readonly pauses: Pauses;
   /** True if the newest map cannot be read: the control plane is overloaded, or down. */
   readonly isAway: boolean;
+  /** True if rules refused connections that the service does not have. */
+  readonly hasRefused?: boolean;
   readonly isListed: (name: number | string) => boolean;
 }
 
@@ -75,7 +77,7 @@ export class ReportSchedule {
   }
 
   /** What to send now, or null. A transition waits for nothing; figures go along with it. */
-  findDue(next: HostReport, { now, pauses, isAway, isListed }: ReportContext): ReportPart | null {
+  findDue(next: HostReport, { now, pauses, isAway, hasRefused = false, isListed }: ReportContext): ReportPart | null {
     if (now < this.#restUntil || pauseFor(this.#sent, now * 1000, pace) > 0) return null;
     if (this.#reported === null) return { ...next, complete: true };
     const { transitions, figures } = compareReports(this.#reported, next, isListed);
@@ -87,7 +89,7 @@ export class ReportSchedule {
     const isEarly = !this.#isReplySettled && reachesAny(next);
     const idle = isEarly ? secondReply : this.#wasComplete ? pauses.idleAfterComplete : pauses.idle;
     const isIdle = now * 1000 - (this.#sent.at(-1) ?? 0) >= idle * 1000;
-    return transitions ?? (isIdle && !isAway ? {} : null);
+    return transitions ?? ((isIdle && !isAway) || hasRefused ? {} : null);
   }
 
   noteSent(now: number): void {

@@ -61,6 +61,16 @@ export async function listPeersAmong(
     .execute();
 }
 
+/** Lists the peers of a network that have these addresses. */
+export async function listPeersAt(
+  db: Db,
+  networkId: number,
+  addresses: readonly string[],
+): Promise<Pick<StoredPeer, 'id' | 'name' | 'address'>[]> {
+  const peers = db.selectFrom('peers').select(['id', 'name', 'address']).where('network_id', '=', networkId);
+  return peers.where('address', 'in', addresses).execute();
+}
+
 /** A peer's id, with a mark that differs for the same id in another history of the database. */
 export type TokenMark = readonly [id: number, tokenMark: number];
 

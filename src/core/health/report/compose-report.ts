@@ -1,4 +1,11 @@
-import type { MappedRoute, PathState, PeerPath, Report, RoutePath } from '../../../contract/health.ts';
+import type {
+  MappedRoute,
+  PathState,
+  PeerPath,
+  RefusedConnection,
+  Report,
+  RoutePath,
+} from '../../../contract/health.ts';
 import type { PublicKey } from '../../crypto/keys.ts';
 import type { ActualPeer } from '../../host-state/actual.ts';
 import type { NetworkMap, Peer, PeerFailure, PeerId } from '../../map/model.ts';
@@ -180,13 +187,25 @@ function findMaps({ routes }: HostObservation): MappedRoute[] {
 }
 
 /** Converts a report to the contract's format. `now` is in seconds since the epoch. */
-export function formatReport({ paths, pinMismatches, map, ...part }: ReportPart, now: number): Report {
+export function formatReport(
+  {
+    paths,
+    pinMismatches,
+    map,
+    refused = [],
+    ...part
+  }: ReportPart & { readonly refused?: readonly RefusedConnection[] },
+  now: number,
+): Report {
   return {
     ...part,
     ...(map && (map.length > 0 || !part.complete) && { map: [...map] }),
     ...(paths && { paths: paths.map((path) => formatPath(path, now)) }),
     ...(part.routes && { routes: [...part.routes] }),
     ...(pinMismatches && { pin_mismatches: [...pinMismatches] }),
+    ...(refused.length > 0 && {
+      refused: refused.map(({ from, to, protocol, port }) => ({ from, to, protocol, port })),
+    }),
   } as Report;
 }
 

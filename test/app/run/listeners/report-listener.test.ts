@@ -5,8 +5,9 @@ import { ReportListener } from '../../../../src/app/run/listeners/report-listene
 import { Secret } from '../../../../src/core/crypto/secret.ts';
 import { CommandFailed, NotOurs, Refused, Unreachable } from '../../../../src/core/errors/index.ts';
 import type { PeerFailure } from '../../../../src/core/map/model.ts';
+import type { RefusedConnection } from '../../../../src/core/rules/refused.ts';
 import type { Joined } from '../../../../src/store/state/state.ts';
-import { dialled, peer } from '../../../core/samples.ts';
+import { address, dialled, peer } from '../../../core/samples.ts';
 import { joinedTo, mapAt } from '../../joined-state.ts';
 import { SimulatedHost } from '../../simulated-host.ts';
 import { passOf } from '../pass-of.ts';
@@ -90,6 +91,37 @@ describe('a report', () => {
     expect(await pass(1, { failed: lost })).toMatchObject([{ paths: [{ peer: 2, path: 'down' }] }]);
     listener.noteProbed([{ peer: 2, answered: true }]);
     expect(await pass(1)).toMatchObject([{ routes: [{ connector: 2 }] }]);
+  });
+
+  it('has refused connections once, the latest 16, with a retry after a failure', async () => {
+    const { simulated, listener, pass } = await start();
+    await pass();
+    const refusedAt = (port: number): RefusedConnection => ({
+      ...{ from: address('10.77.0.2'), to: address('10.77.0.1'), protocol: 'tcp', port, seconds: 1 },
+    });
+    const ports = (from: number, to: number) => Array.from({ length: to - from }, (_, at) => from + at);
+    const sent = (...all: number[]) => all.map(refusedAt).map(({ seconds: _, ...connection }) => connection);
+    listener.noteRefused([refusedAt(22)]);
+    expect(await pass(1)).toEqual([{ refused: sent(22) }]);
+    expect(await pass(1)).toEqual([]);
+    simulated.service.onReport = () => {
+      throw unreachable();
+    };
+    listener.noteRefused(ports(1, 11).map(refusedAt));
+    await pass(1);
+    simulated.service.onReport = () => ({ reachableBy: 1, witnesses: 1 });
+    listener.noteRefused(ports(8, 21).map(refusedAt));
+    const [retried] = await pass(120);
+    expect(retried).toMatchObject({ complete: true, refused: sent(...ports(8, 21), 1, 2, 3) });
+  });
+
+  it('has no refused connections for a service that does not describe them', async () => {
+    const { listener, pass } = await start({ ...member, features: ['peer-report'] });
+    await pass();
+    listener.noteRefused([
+      { from: address('10.77.0.2'), to: address('10.77.0.1'), protocol: 'tcp', port: 22, seconds: 1 },
+    ]);
+    expect(await pass(1)).toEqual([]);
   });
 
   it('has figures once a minute, where they changed notably, over the connection of the long poll', async () => {
