@@ -48,7 +48,8 @@ export const gatewayCases: fc.Arbitrary<GatewayCase> = fc.constantFrom(places[4]
       const near = first.routes?.filter(
         (route) => !place.far.some((each) => !isDefaultRoute(route) && covers(route, each)),
       );
-      const self = { ...first, routes: near ?? null };
+      const maps = isMapped ? place.maps : [];
+      const self = { ...first, routes: [...new Set([...(near ?? []), ...maps.map(({ route }) => route)])] };
       const map = {
         ...network([self, ...others], { cidr: place.range, routes: place.routes }),
         rules,
@@ -58,66 +59,87 @@ export const gatewayCases: fc.Arbitrary<GatewayCase> = fc.constantFrom(places[4]
         map,
         self,
         masquerade,
-        maps: isMapped ? place.maps : [],
+        maps,
         forwards: forwards || self.type === 'connector',
         services: service === null ? [] : [{ address: service, port: servicePort }],
       };
     }),
 );
 
-const traffic: fc.Arbitrary<Traffic> = fc.oneof(
-  { weight: 4, arbitrary: portsOf('tcp') },
-  { weight: 2, arbitrary: portsOf('udp') },
-  {
-    weight: 2,
-    arbitrary: fc.constantFrom<Traffic[]>(
-      { protocol: 'icmp', port: null },
-      { protocol: 'icmp', port: null, isEcho: true },
-      { protocol: 'other', port: null },
-    ),
-  },
-);
+const ports = [...flowPorts, servicePort, publishedPort.outside, publishedPort.inside];
+const traffic: readonly Traffic[] = [
+  ...ports.flatMap((port): Traffic[] => [
+    ...[port, port].map((each) => ({ protocol: 'tcp' as const, port: each })),
+    { protocol: 'udp', port },
+  ]),
+  ...Array.from({ length: 8 }).flatMap((): Traffic[] => [
+    { protocol: 'icmp', port: null },
+    { protocol: 'icmp', port: null, isEcho: true },
+    { protocol: 'other', port: null },
+  ]),
+];
+const toPublished = (['tcp', 'udp'] as const).map((protocol): Traffic => ({ protocol, port: publishedPort.outside }));
+const sourcePorts = [22, 80, 8080, 9, 40_001, 50_002];
 
-function portsOf(protocol: 'tcp' | 'udp'): fc.Arbitrary<Traffic> {
-  return fc.record({
-    protocol: fc.constant(protocol),
-    port: fc.constantFrom(...flowPorts, servicePort, publishedPort.outside, publishedPort.inside),
-  });
+/** Two sides of a gateway, and the addresses there. */
+interface Sides {
+  readonly weight: number;
+  readonly from: Device;
+  readonly sources: readonly Address[];
+  readonly to: Device;
+  readonly destinations: readonly Address[];
+  readonly traffic?: readonly Traffic[];
 }
 
 /** Flows between any two sides of a gateway. Source ports are also those that rules name. */
-export function attemptsOf(gateway: GatewayCase): fc.Arbitrary<Attempt> {
+export function attemptsOf(gateway: GatewayCase, count: number): fc.Arbitrary<readonly Attempt[]> {
+  const sides = sidesOf(gateway).flatMap((each) => Array.from({ length: each.weight }, () => each));
+  const perAttempt = 5;
+  const size = perAttempt * count;
+  // Far faster than an arbitrary for each part.
+  return fc.uint16Array({ minLength: size, maxLength: size }).map((numbers) =>
+    Array.from({ length: count }, (_, index) => index * perAttempt).flatMap((at) => {
+      const pick = <Value>(list: readonly Value[], place: number) => list[(numbers[at + place] ?? 0) % list.length];
+      const { from, sources, to, destinations, traffic: kinds = traffic } = pick(sides, 0) ?? nowhere;
+      const [source, destination] = [pick(sources, 1), pick(destinations, 2)];
+      const [kind, sourcePort] = [pick(kinds, 3), pick(sourcePorts, 4)];
+      if (source === undefined || destination === undefined || kind === undefined || sourcePort === undefined)
+        return [];
+      // A port that leads to a container leads there from the LAN too.
+      const isPublished = from === 'lan0' && kind.port === publishedPort.outside;
+      return source === destination || isPublished
+        ? []
+        : judge(gateway, { from, source, to, destination }, kind, sourcePort);
+    }),
+  );
+}
+
+const nowhere: Sides = { weight: 0, from: 'host', sources: [], to: 'host', destinations: [] };
+
+function sidesOf(gateway: GatewayCase): readonly Sides[] {
   const place = placeOf(gateway);
   const members = [...gateway.map.peers.slice(1).map(({ address }) => address), place.peerAt(99)];
   const tunnelled = [...members, ...place.far];
   const inLan = [...place.lan, ...place.mapped.map(([local]) => local)].filter((each) => each !== '192.168.1.1');
-  const mapsRoute = gateway.maps.some(({ route }) => gateway.self.routes?.includes(route));
-  const toLan = [...inLan, place.lanOwn, ...(mapsRoute ? place.mapped.map(([, route]) => route) : [])];
-  const pairs = fc.oneof(
-    { weight: 4, arbitrary: ends('cpn0', tunnelled, 'host', [place.own]) },
-    { weight: 2, arbitrary: ends('host', [place.own], 'cpn0', tunnelled) },
-    ...(gateway.forwards
-      ? [
-          { weight: 5, arbitrary: ends('cpn0', tunnelled, 'lan0', toLan) },
-          { weight: 4, arbitrary: ends('lan0', inLan, 'cpn0', tunnelled) },
-          { weight: 2, arbitrary: ends('cpn0', tunnelled, 'up0', [...place.internet, place.uplinkOwn]) },
-          { weight: 1, arbitrary: ends('up0', place.internet, 'cpn0', tunnelled) },
-          { weight: 1, arbitrary: ends('docker0', [place.container], 'cpn0', tunnelled) },
-          { weight: 1, arbitrary: ends('cpn0', tunnelled, 'docker0', [place.own, place.container]) },
-          { weight: 2, arbitrary: ends('cpn0', members, 'cpn0', members) },
-        ]
-      : []),
-  );
-  const sourcePort = fc.constantFrom(22, 80, 8080, 9, 40_001, 50_002);
-  const toPublished = fc.constantFrom<Traffic>(
-    ...(['tcp', 'udp'] as const).map((protocol) => ({ protocol, port: publishedPort.outside })),
-  );
-  const usual = fc.tuple(pairs, traffic, sourcePort);
-  const published = fc.tuple(ends('cpn0', tunnelled, 'docker0', [place.own]), toPublished, sourcePort);
-  return fc
-    .oneof({ weight: 20, arbitrary: usual }, { weight: 1, arbitrary: published })
-    .filter(([{ source, destination }]) => source !== destination)
-    .map(([pair, each, port]) => judge(gateway, pair, each, port));
+  const toLan = [...inLan, place.lanOwn, ...(gateway.maps.length > 0 ? place.mapped.map(([, route]) => route) : [])];
+  const outside = [...place.internet, place.uplinkOwn];
+  const own: Sides[] = [
+    { weight: 8, from: 'cpn0', sources: tunnelled, to: 'host', destinations: [place.own] },
+    { weight: 4, from: 'host', sources: [place.own], to: 'cpn0', destinations: tunnelled },
+    { weight: 2, from: 'cpn0', sources: tunnelled, to: 'docker0', destinations: [place.own], traffic: toPublished },
+  ];
+  if (!gateway.forwards) return own;
+  return [
+    ...own,
+    { weight: 10, from: 'cpn0', sources: tunnelled, to: 'lan0', destinations: toLan },
+    { weight: 8, from: 'lan0', sources: inLan, to: 'cpn0', destinations: tunnelled },
+    { weight: 4, from: 'lan0', sources: place.lan, to: 'host', destinations: [place.own] },
+    { weight: 4, from: 'cpn0', sources: tunnelled, to: 'up0', destinations: outside },
+    { weight: 2, from: 'up0', sources: place.internet, to: 'cpn0', destinations: tunnelled },
+    { weight: 2, from: 'docker0', sources: [place.container], to: 'cpn0', destinations: tunnelled },
+    { weight: 2, from: 'cpn0', sources: tunnelled, to: 'docker0', destinations: [place.own, place.container] },
+    { weight: 4, from: 'cpn0', sources: members, to: 'cpn0', destinations: members },
+  ];
 }
 
 interface Pair {
@@ -125,15 +147,6 @@ interface Pair {
   readonly source: Address;
   readonly to: Device;
   readonly destination: Address;
-}
-
-function ends(from: Device, sources: readonly Address[], to: Device, destinations: readonly Address[]) {
-  return fc.record<Pair>({
-    from: fc.constant(from),
-    source: fc.constantFrom(...sources),
-    to: fc.constant(to),
-    destination: fc.constantFrom(...destinations),
-  });
 }
 
 function placeOf({ self }: GatewayCase): Place {
@@ -167,10 +180,14 @@ function judge(gateway: GatewayCase, pair: Pair, each: Traffic, sourcePort: numb
   };
   const served = assignedRoutes(gateway.map, gateway.self);
   const behind = behindRoutes(served, gateway.maps).filter(({ route }) => !isDefaultRoute(route));
+  const isServed = (address: Address) => behind.some(({ route }) => covers(route, address));
+  if (`${pair.from} ${pair.to}` === 'lan0 host') {
+    const isEntrance = gateway.self.type === 'connector' && isServed(source);
+    return decide(isEntrance && byRules(), 'a packet of the LAN to this host');
+  }
   // What is behind a host that is no connector counts as that host.
   if (gateway.self.type !== 'connector' && (pair.from === 'lan0' || pair.from === 'up0'))
     return decide(byRules({ from: place.own }), 'a packet through this host', source, place.own);
-  const isServed = (address: Address) => behind.some(({ route }) => covers(route, address));
   /** The address in the network of a host of the LAN. */
   const routeOf = (local: Address) => {
     const found = place.mapped.find(([each]) => each === local);

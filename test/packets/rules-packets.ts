@@ -20,7 +20,7 @@ export async function comparePackets(wire: Wire, networks: number, packets: numb
   const cases = gatewayCases.chain((gateway) =>
     fc.record({
       gateway: fc.constant(gateway),
-      attempts: fc.array(attemptsOf(gateway), { minLength: packets, maxLength: packets }),
+      attempts: attemptsOf(gateway, packets),
     }),
   );
   await fc.assert(

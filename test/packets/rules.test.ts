@@ -22,6 +22,7 @@ const kinds = [
   ...['a packet to this host', 'a packet of this host', 'a packet to the LAN', 'a packet of the LAN'],
   ...['a packet to a mapped LAN', 'a packet of a mapped LAN', 'a packet to the internet'],
   ...['a packet to a container', 'a packet of a container', 'a packet through this host'],
+  ...['a packet to a phone', 'a packet of the LAN to this host'],
 ];
 
 it('what arrives in 500 networks is what their rules allow', async () => {

@@ -128,9 +128,9 @@ function hookedRules({ link, range, own, services, devices }: AccessInputs): Pac
     texts.map((text): PacketRule => ({ name: 'judge', chain, text }));
   // A relay does not judge: the hosts at both ends do, unless no other host reaches one of them.
   const relayed = [
-    ...(devices.length > 0 ? [`${outOf} ${into} ct original ${ip} daddr vmap @device_ends`] : []),
-    `${outOf} ${into} accept`,
-  ];
+    ...(devices.length > 0 ? [...services.map(acceptService), `ct original ${ip} daddr vmap @device_ends`] : []),
+    'accept',
+  ].map((text) => `${outOf} ${into} ${text}`);
   const reset = `${outOf} ${ip} saddr ${range} ${ip} daddr ${own} tcp dport ${probedPort} reject with tcp reset`;
   return [
     { name: 'answer-probes', chain: 'probed', text: reset },

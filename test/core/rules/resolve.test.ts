@@ -73,9 +73,9 @@ it('each host allows exactly what the rules allow, of connections to it and from
         }
       }
     }),
-    { numRuns: 1000 },
+    { numRuns: 500 },
   );
-  expect(judged).toBeGreaterThan(30_000);
+  expect(judged).toBeGreaterThan(15_000);
   expect(allowed / judged).toBeGreaterThan(0.1);
   expect(allowed / judged).toBeLessThan(0.9);
 });
