@@ -6,6 +6,7 @@
  */
 
 import type { ServiceSocket } from '../../src/core/forward/access-filter.ts';
+import type { Firewall } from '../../src/core/forward/packet-rule.ts';
 import type { Underlay } from '../../src/core/host-state/actual.ts';
 import type { NetworkMap, Peer } from '../../src/core/map/model.ts';
 import { type PrefixMap, parsePrefixMap } from '../../src/core/map/prefix-maps.ts';
@@ -184,7 +185,11 @@ export interface GatewayCase {
 }
 
 /** Renders the gateway's packet filter, as a pass loads it. */
-export function renderGateway({ map, self, masquerade, maps, forwards, services }: GatewayCase): string {
+export function renderGateway(gateway: GatewayCase): string {
+  return renderFirewall(filterOf(gateway));
+}
+
+export function filterOf({ map, self, masquerade, maps, forwards, services }: GatewayCase): Firewall {
   const { firewall } = desireFor(
     self,
     map,
@@ -196,5 +201,5 @@ export function renderGateway({ map, self, masquerade, maps, forwards, services 
     { ...usualConstraints, underlay: around },
   );
   if (firewall === null) throw new Error('the gateway has no packet filter');
-  return renderFirewall(firewall);
+  return firewall;
 }

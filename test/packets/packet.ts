@@ -3,19 +3,19 @@ import { type Address, addressIn, type Family, familyOf, hostPrefix, rangeOf } f
 
 /** A packet that begins a flow, or a later one of it. */
 export interface Packet extends Omit<Flow, 'isEcho'> {
-  /** Of TCP and UDP; the identifier of ICMP. */
+  /** Of TCP and UDP; the identifier of ICMP, whose `port` is the number in a sequence. */
   readonly sourcePort: number;
   /** TCP flags; SYN without them. */
   readonly flags?: number;
   readonly sequence?: number;
   readonly acknowledged?: number;
-  /** The type and code of ICMP, if it is no request. */
+  /** The type and code of ICMP if it is no request. */
   readonly icmp?: readonly [type: number, code: number];
   readonly isEcho?: boolean;
   readonly payload: Buffer;
 }
 
-const tcpFlags = { fin: 1, syn: 2, rst: 4, push: 8, ack: 16 } as const;
+export const tcpFlags = { fin: 1, syn: 2, rst: 4, push: 8, ack: 16 } as const;
 
 /** 253 is for experiments (RFC 3692). */
 const protocols = {
@@ -56,7 +56,7 @@ function headerOf(packet: Packet, family: Family): Buffer {
   if (protocol === 'other') return Buffer.alloc(0);
   if (protocol === 'icmp') {
     const [type, code] = icmp ?? [icmpTypes[family][isEcho ? 'echo' : 'other'], 0];
-    return Buffer.concat([Buffer.from([type, code, 0, 0]), uint16(icmp ? 0 : sourcePort), uint16(icmp ? 0 : 1)]);
+    return Buffer.concat([Buffer.from([type, code, 0, 0]), uint16(sourcePort), uint16(packet.port ?? 1)]);
   }
   const ports = Buffer.concat([uint16(sourcePort), uint16(port)]);
   if (protocol === 'udp') return Buffer.concat([ports, uint16(8 + packet.payload.length), uint16(0)]);

@@ -7,6 +7,7 @@ import {
   type AccessFilter,
   type AccessSet,
   acceptErrors,
+  firstClientPort,
   writeDevices,
   writeLookups,
   writeNumbers,
@@ -96,7 +97,9 @@ export function accessFilter(inputs: AccessInputs): { rules: readonly PacketRule
     ...toDevices.sets,
   ];
   const byLan = hasLans ? [`ct original ${protocolOf(range)} saddr vmap @out_ends`] : [];
-  const outward: AccessChain = { name: 'outward', texts: [...byLan, 'goto out0'] };
+  // Conntrack may have seen the packet of a server first.
+  const isServer = `meta l4proto tcp ct mark & ${begunMark} == 0x0 ct original proto-src < ${firstClientPort}`;
+  const outward: AccessChain = { name: 'outward', texts: [`${isServer} return`, ...byLan, 'goto out0'] };
   const byLans = lans.flat().map((each) => writeNumbers(each, family));
   return {
     rules: [...hookedRules(inputs), ...(hasLans ? lanRules(inputs, byLans) : [])],

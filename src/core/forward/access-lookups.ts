@@ -133,7 +133,7 @@ function writeSide(name: string, access: Access, direction: Direction, range: Pr
 }
 
 /** Linux, macOS and Windows choose no lower ports for clients by default. */
-const firstClientPort = 32_768;
+export const firstClientPort = 32_768;
 
 /** Accepts ICMP errors about connections. */
 export function acceptErrors(range: Prefix): string {
