@@ -5,9 +5,12 @@ its input is a JSON object, each line of its output the reply. Packets are in ba
   {"nft": TEXT}      loads rules
   {"flush": true}    forgets all connections
   {"send": [[DEVICE, PACKET]...]}    a packet that arrives by a device, or one that the device `host` sends
+  {"reload": [TEXT...], "times": N, "packets": N, "send": [[DEVICE, PACKET, TO, MARK, VARIES]...]}
+                     loads rules N times, in turn, and at the same time sends at least N packets, in turn; the source port of UDP varies
 
 The reply has all packets that left by a device, or were delivered to the host: {"got": [[DEVICE, PACKET]...]}. The kernel delivers no
-IPv6 header to the host: a made-up one has the source alone.
+IPv6 header to the host: a made-up one has the source alone. The reply to `reload` has how often each packet was sent, and how often it
+arrived at the device TO: {"counts": [[SENT, ARRIVED]...]}.
 """
 import base64, fcntl, json, os, socket, struct, subprocess, sys, time
 
@@ -78,6 +81,45 @@ def flush():
             raise OSError(-error, 'cannot flush conntrack')
 
 
+def reload(texts, times, least, packets):
+    packets = [[device, bytearray(base64.b64decode(packet)), *rest] for device, packet, *rest in packets]
+    counts = [[0, 0] for _ in packets]
+    loaded, sent, loader = 0, 0, None
+    while loaded < times or sent < least:
+        if loader is None and loaded < times:
+            loader = subprocess.Popen(['nft', '-f', '-'], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+            loader.stdin.write(texts[loaded % len(texts)].encode())
+            loader.stdin.close()
+        for _ in range(20):
+            for (device, packet, to, mark, varies), count in zip(packets, counts):
+                if varies:
+                    # Without a checksum, which IPv4 allows.
+                    struct.pack_into('!H', packet, 20, 10000 + sent % 50000)
+                    struct.pack_into('!H', packet, 26, 0)
+                os.write(tunnels[device], packet)
+                count[0] += 1
+                count[1] += arrives(to, mark)
+                sent += 1
+        if loader is not None and loader.poll() is not None:
+            if loader.returncode != 0:
+                return {'error': loader.stderr.read().decode()}
+            loaded, loader = loaded + 1, None
+    return {'counts': counts}
+
+
+def arrives(to, mark):
+    found = 0
+    for name, file in tunnels.items():
+        while True:
+            try:
+                packet = os.read(file, 65536)
+            except BlockingIOError:
+                break
+            if name == to and mark in packet:
+                found = 1
+    return found
+
+
 def run(command):
     got = []
     drain([])
@@ -87,6 +129,9 @@ def run(command):
             return {'error': loaded.stderr}
     if command.get('flush'):
         flush()
+    if 'reload' in command:
+        marked = [[*packet[:3], packet[3].encode(), packet[4]] for packet in command['send']]
+        return reload(command['reload'], command['times'], command['packets'], marked)
     for device, packet in command.get('send', []):
         send(device, base64.b64decode(packet))
         drain(got)

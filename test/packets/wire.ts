@@ -8,12 +8,41 @@ export interface OnDevice {
   readonly bytes: Buffer;
 }
 
+interface Reply {
+  readonly got?: readonly [device: string, packet: string][];
+  readonly counts?: readonly [sent: number, arrived: number][];
+  readonly error?: string;
+}
+
 /** Rules to load, and packets to send after that, one by one. */
 export interface Exchange {
   readonly nft?: string;
   /** True to forget all connections first. */
   readonly flush?: boolean;
   readonly send?: readonly OnDevice[];
+}
+
+/** Rules to load in turn while packets are sent. */
+export interface Reloading {
+  readonly reload: readonly string[];
+  readonly times: number;
+  /** The least number of packets. */
+  readonly packets: number;
+  readonly send: readonly RepeatedPacket[];
+}
+
+/** A packet to send again and again, and a text in it. */
+export interface RepeatedPacket extends OnDevice {
+  readonly to: string;
+  readonly mark: string;
+  /** True to change the source port of a UDP packet of IPv4 each time. */
+  readonly varies: boolean;
+}
+
+/** How often a packet was sent, and how often it arrived. */
+export interface Repeated {
+  readonly sent: number;
+  readonly arrived: number;
 }
 
 /** Tunnel devices of a host whose other ends are in this process. */
@@ -34,11 +63,29 @@ export class Wire implements AsyncDisposable {
   /** Returns the packets that left by a device, or that were delivered to the host. */
   async exchange({ send = [], ...rest }: Exchange): Promise<OnDevice[]> {
     const packets = send.map(({ device, bytes }) => [device, bytes.toString('base64')]);
-    this.#process.writeInput(`${JSON.stringify({ ...rest, send: packets })}\n`);
-    const [line = ''] = await this.#process.waitForLine(/^\{.*\}$/);
-    const { got, error } = JSON.parse(line) as { got: [string, string][]; error?: string };
-    if (error !== undefined) throw new Error(`nft: ${error}`);
+    const { got = [] } = await this.#request({ ...rest, send: packets });
     return got.map(([device, text]) => ({ device, bytes: Buffer.from(text, 'base64') }));
+  }
+
+  /** Sends packets while rules are loaded. */
+  async reload({ send, ...rest }: Reloading, timeoutMs = 30_000): Promise<Repeated[]> {
+    const packets = send.map(({ device, bytes, to, mark, varies }) => [
+      device,
+      bytes.toString('base64'),
+      to,
+      mark,
+      varies,
+    ]);
+    const { counts = [] } = await this.#request({ ...rest, send: packets }, timeoutMs);
+    return counts.map(([sent, arrived]) => ({ sent, arrived }));
+  }
+
+  async #request(command: object, timeoutMs?: number): Promise<Reply> {
+    this.#process.writeInput(`${JSON.stringify(command)}\n`);
+    const [line = ''] = await this.#process.waitForLine(/^\{.*\}$/, timeoutMs);
+    const reply: Reply = JSON.parse(line);
+    if (reply.error !== undefined) throw new Error(`nft: ${reply.error}`);
+    return reply;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
