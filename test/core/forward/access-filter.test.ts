@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ServiceSocket } from '../../../src/core/forward/access-filter.ts';
-import { firewallMarks, sameButElements } from '../../../src/core/forward/own-table.ts';
+import { firewallMarks, loadsFaster, sameButElements } from '../../../src/core/forward/own-table.ts';
 import type { Firewall } from '../../../src/core/forward/packet-rule.ts';
 import type { AccessRules, Rule } from '../../../src/core/map/access-rules.ts';
 import type { Peer } from '../../../src/core/map/model.ts';
@@ -141,5 +141,40 @@ describe('a change of the rules', () => {
     expect(renderElements(router, split)).toContain(
       'delete element inet cpn_cpn0 in_ends { 192.168.50.0-192.168.50.7, ',
     );
+  });
+
+  it('matches the tunnel as a member of its VRF where the kernel shows the VRF', () => {
+    const forwarding = { ...hasNft.forwarding, sysctls: { 'net.ipv4.ip_forward': '1' }, vrf: 'red' };
+    const map = network(peers, { routes: [lan], rules: { rules: [ssh], requiresEnforcement: false } });
+    const { firewall } = desireFor(connector, map, { forwarding });
+    const inVrf = firewall as Firewall;
+    for (const chain of ['probed', 'admitting', 'judging', 'forward']) {
+      const texts = textsOf(inVrf, chain).join('\n');
+      expect(texts).toContain('meta sdifname "cpn0"');
+      expect(texts).not.toContain('iifname "cpn0"');
+    }
+    expect(textsOf(inVrf, 'arriving').join('\n')).toContain('iifname "cpn0" ');
+    const unhooked = (inVrf.access?.chains ?? []).flatMap(({ texts }) => texts).join('\n');
+    expect(unhooked).toContain('iifname { "cpn0", "red" } ip saddr');
+    expect(unhooked).not.toContain('sdifname');
+  });
+
+  it('is loaded as a whole where nft would take longer to remove many ranges of ports', () => {
+    const many = Array.from({ length: 200 }, (_, index) =>
+      peer(10, { id: 10 + index, address: address(`10.77.1.${index}`), tags: ['ops'] }),
+    );
+    const withPorts = (...ports: Rule['ports']) => {
+      const rules = [{ ...ssh, ports: [...ports, { first: 9000, last: 9100 }] }];
+      const map = network([...peers, ...many], {
+        cidr: prefix('10.77.0.0/16'),
+        rules: { rules, requiresEnforcement: false },
+      });
+      return desireFor(self, map, hasNft).firewall as Firewall;
+    };
+    const more = withPorts({ first: 80, last: 90 });
+    expect(loadsFaster(withPorts(), more)).toBe(true);
+    expect(loadsFaster(more, withPorts())).toBe(false);
+    const singles = (last: number) => firewallOf([{ ...ssh, ports: [{ first: last, last }] }]);
+    expect(loadsFaster(singles(22), singles(23))).toBe(false);
   });
 });
