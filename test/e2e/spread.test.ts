@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { spreadHosts } from '../../src/core/routing/topology/spread.ts';
-import { peer } from '../core/samples.ts';
+import { peer, prefix } from '../core/samples.ts';
 import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
 import { awaitRoute, DataCenter, lanRoute, serverAddress } from './data-center.ts';
@@ -25,7 +25,7 @@ const idOf = (host: Host) => center.joined.get(host)?.peer.id ?? 0;
 /** The connector that a host gets by its id. */
 function shareOf(host: Host): Host {
   const peers = connectors.map((each) => peer(idOf(each), { type: 'connector', masquerades: true }));
-  const [own] = spreadHosts({ map: { spread: true }, failed: [] }, idOf(host), peers);
+  const [own] = spreadHosts({ map: { spread: true }, failed: [] }, prefix(lanRoute), idOf(host), peers);
   return connectors.find((each) => idOf(each) === own?.id) as Host;
 }
 
@@ -50,6 +50,20 @@ test('each host uses the connector of its share, and every connector is in servi
     hosts: hosts.filter((host) => shareOf(host) === each).length,
   }));
   await expect.poll(health).toEqual(counts);
+});
+
+test('a LAN that may begin connections in a closed network reaches each host, by the one connector in service', async () => {
+  const rule = { name: 'all', from: ['any'], to: ['any'] };
+  await center.owner.setRules(center.network, { mode: 'closed', rules: [rule] });
+  const [first] = connectors as [Host, Host];
+  for (const host of hosts) await awaitRoute(host, first);
+  await center.server.exec(['ip', 'route', 'add', '10.77.0.0/24', 'via', '192.168.50.1']);
+  for (const host of hosts) {
+    expect(await center.server.ping(center.address(host), patiently)).toMatchObject({ received: 1 });
+  }
+  await center.server.exec(['ip', 'route', 'del', '10.77.0.0/24']);
+  await center.owner.setRules(center.network, { mode: 'open', rules: [] });
+  for (const host of hosts) await awaitRoute(host, shareOf(host));
 });
 
 test('a connector that stops masquerading ends it, as does --no-spread', async () => {

@@ -1,6 +1,6 @@
 import type { Peer } from '../../../src/core/map/model.ts';
 import { spreadHosts } from '../../../src/core/routing/topology/spread.ts';
-import { peer } from '../../../test/core/samples.ts';
+import { peer, prefix } from '../../../test/core/samples.ts';
 import type { Comparison } from '../comparison.ts';
 
 const hosts = 1000;
@@ -40,5 +40,6 @@ function edge(id: number): Peer {
 
 function choose(connectors: readonly Peer[]): Peer['id'][] {
   const view = { map: { spread: true }, failed: [] } as const;
-  return Array.from({ length: hosts }, (_, index) => spreadHosts(view, 1000 + index, connectors)[0]?.id ?? 0);
+  const route = prefix('192.168.50.0/24');
+  return Array.from({ length: hosts }, (_, index) => spreadHosts(view, route, 1000 + index, connectors)[0]?.id ?? 0);
 }

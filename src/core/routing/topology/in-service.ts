@@ -40,7 +40,7 @@ export function judgeService({ map, self, failed }: ServiceView): (route: Prefix
     if (self.withdrawn.includes(route)) return { is: 'withdrawn', others };
     if (first === undefined) return { is: 'in service', others };
     if (isSilent(self)) return { is: 'cut off', others };
-    const equals = findEquals({ map, failed }, [self, ...others].toSorted(compare));
+    const equals = findEquals({ map, failed }, route, [self, ...others].toSorted(compare));
     if (equals.includes(self)) return { is: 'in service', others };
     return { is: compare(first, self) < 0 ? 'standby' : 'in service', others };
   };

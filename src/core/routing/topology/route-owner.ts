@@ -49,7 +49,7 @@ export function ownRoutes(
       const note = self.withdrawn.includes(prefix) ? 'withdrawn here' : 'served here';
       return { prefix, via: null, hop: null, standby: [], note };
     }
-    const [via, ...standby] = spreadHosts({ map, failed }, self.id, serving(prefix));
+    const [via, ...standby] = spreadHosts({ map, failed }, prefix, self.id, serving(prefix));
     if (via === undefined) return { prefix, via: null, hop: null, standby, note: 'no connector' };
     if (!acceptRoutes) return { prefix, via, hop: null, standby, note: 'not accepted' };
     return { prefix, via, hop: direct.has(via) ? via : relay, standby, note: null };

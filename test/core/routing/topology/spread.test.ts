@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Rule, Selector } from '../../../../src/core/map/access-rules.ts';
 import type { NetworkMap, Peer, PeerFailure } from '../../../../src/core/map/model.ts';
 import { judgeService } from '../../../../src/core/routing/topology/in-service.ts';
 import { reachPeers } from '../../../../src/core/routing/topology/topology.ts';
@@ -103,6 +104,39 @@ it('a connector of lower priority gets no share', () => {
   expect(new Set(choices(mapOf([edge(1, { priority: 5 }), edge(2, { priority: 5 }), edge(3)])))).toEqual(
     new Set([1, 2]),
   );
+});
+
+describe('in a closed network', () => {
+  const toPeer: Selector = { kind: 'peer', id: 1000 };
+  const inLan: Selector = { kind: 'cidr', prefix: prefix('192.168.50.7/32') };
+  const other: Selector = { kind: 'route', prefix: prefix('192.168.60.0/24') };
+  const sharing = (from: Selector, to: Selector, route = lan) => {
+    const rule: Rule = { name: 'one', from: [from], to: [to], protocol: 'any', ports: [] };
+    return new Set(choices(mapOf(four, { routes: [route], rules: { rules: [rule], requiresEnforcement: false } })))
+      .size;
+  };
+
+  it.each<[string, Selector, Selector]>([
+    ['an address of the LAN', inLan, toPeer],
+    ['the LAN and more', { kind: 'cidr', prefix: prefix('192.168.0.0/16') }, toPeer],
+    ['any, and so the LAN,', { kind: 'any' }, toPeer],
+    ['the LAN, into another LAN,', inLan, other],
+  ])('all hosts use the first connector where %s may begin connections', (_, from, to) => {
+    expect(sharing(from, to)).toBe(1);
+  });
+
+  it.each<[string, Selector, Selector]>([
+    ['peers alone begin connections', toPeer, { kind: 'any' }],
+    ['another LAN begins connections', other, toPeer],
+    ['the LAN is allowed what does not leave it', { kind: 'any' }, inLan],
+    ['the only destination is gone', inLan, { kind: 'gone', name: 'db' }],
+  ])('they spread where %s', (_, from, to) => {
+    expect(sharing(from, to)).toBe(4);
+  });
+
+  it('they spread over exits, behind which nothing begins connections', () => {
+    expect(sharing({ kind: 'any' }, toPeer, prefix('0.0.0.0/0'))).toBe(4);
+  });
 });
 
 it('the relay is the same for all hosts', () => {
