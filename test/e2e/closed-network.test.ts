@@ -70,6 +70,7 @@ const addresses = () => ({ origin: center.address(origin), laptop: center.addres
 test('sessions of an open network that the rules allow survive its closing, whichever side sends; others end', async () => {
   const at = addresses();
   const kept = [await NumberedSession.ssh(laptop, origin, at.origin), await NumberedSession.tcp(laptop, serverAddress)];
+  const hidden = await NumberedSession.tcp(server, at.origin);
   // The origin sends, and the laptop only acknowledges.
   const stream = `const socket = require('net').connect(${echoes}, '${at.origin}'); let bytes = 0;
     socket.on('data', (data) => { bytes += data.length; console.log('bytes', bytes); }).on('error', ({ code }) => console.log(code));
@@ -80,6 +81,11 @@ test('sessions of an open network that the rules allow survive its closing, whic
   await doomed.waitForLine(/^bytes/);
   await close(all);
   for (const session of kept) await session.goesOn();
+  // The connector masqueraded it. A closed network does not.
+  expect([hidden.seen, await hidden.loss()]).toEqual([
+    center.address(connector),
+    expect.stringContaining('ECONNRESET'),
+  ]);
   const count = () => doomed.output.stdout.split('\n').length;
   await eventually('the other session carries nothing', async () => {
     const before = count();
@@ -203,9 +209,11 @@ test('a host that joins makes a handshake, and no datagram that starts one count
   expect(stdout).not.toContain(joined.address);
 });
 
-test('an open network allows everything again', async () => {
+test('an open network allows everything again, and masquerades what a LAN begins', async () => {
+  const shown = await NumberedSession.tcp(server, center.address(origin));
   await center.owner.setRules(center.network, { mode: 'open', rules: all });
   await settle();
   expect(await dial(origin, serverAddress, ssh)).toBe('open');
   expect(await laptop.ping(serverAddress, patiently)).toMatchObject({ received: 1 });
+  expect([shown.seen, await shown.loss()]).toEqual([serverAddress, expect.stringContaining('ECONNRESET')]);
 });

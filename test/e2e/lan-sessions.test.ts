@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
-import { DataCenter, serverAddress } from './data-center.ts';
+import { awaitRoute, DataCenter, serverAddress } from './data-center.ts';
 import { expectLanSessions } from './lan-sessions.ts';
 import { serveEchoes } from './numbered-session.ts';
 
@@ -29,3 +30,29 @@ test('sessions of either direction keep their addresses, and survive each connec
       [second, '192.168.50.2'],
     ],
   }));
+
+test('they do so in a closed network, where the standby answers what the LAN begins through it', async () => {
+  const rule = { name: 'all', from: ['any'], to: ['any'] };
+  await center.owner.setRules(center.network, { mode: 'closed', rules: [rule] });
+  const at = center.address(origin);
+  const dial = async (through: string) => {
+    await center.server.exec(['ip', 'route', 'replace', '10.77.0.0/24', 'via', through]);
+    const script = `exec 2>&1; timeout 5 bash -c ': </dev/tcp/${at}/8081' && echo open || ping -c 1 -W 3 ${at}`;
+    return (await center.server.exec(['bash', '-c', script], { allowFailure: true })).stdout;
+  };
+  await awaitRoute(origin, first);
+  await eventually('the standby refuses', async () =>
+    /No route to host[\s\S]*From \S+ .*Unreachable/.test(await dial('192.168.50.2')),
+  );
+  expect(await dial('192.168.50.1')).toContain('open');
+  await expectLanSessions({
+    ...{ center, origin, address: serverAddress, deaths: 1 },
+    connectors: [
+      [first, '192.168.50.1'],
+      [second, '192.168.50.2'],
+    ],
+  });
+  await awaitRoute(origin, second);
+  await eventually('the other one refuses', async () => (await dial('192.168.50.1')).includes('No route to host'));
+  expect(await dial('192.168.50.2')).toContain('open');
+}, 120_000);

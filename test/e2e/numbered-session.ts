@@ -67,6 +67,12 @@ export class NumberedSession {
     if (loss !== undefined || this.#client.pid === undefined) throw new Error(`the ${this.name} session: ${loss}`);
   }
 
+  /** Waits until the session ends without its consent, and returns the reason. */
+  async loss(): Promise<string> {
+    await eventually(`the ${this.name} session ends`, () => this.#client.pid === undefined);
+    return this.#client.output.stdout.trimEnd().split('\n').at(-1) ?? '';
+  }
+
   /** The longest time between two echoes from the echo with this index on, in milliseconds. */
   longestGapSince(index: number): number {
     return Math.max(...this.#echoes.slice(index));

@@ -91,9 +91,11 @@ async function showPreview(input: Input, change: RulesChange, preview: RulesPrev
 
 function describeModeChange({ mode }: NetworkRules, wanted: FileRules): string | null {
   if (mode === wanted.mode) return null;
-  return wanted.mode === 'closed'
-    ? 'this closes the network: connections that no rule allows end, and no new one begins'
-    : 'this opens the network: every peer reaches every peer and route, and no rule applies';
+  const effect =
+    wanted.mode === 'closed'
+      ? 'this closes the network: connections that no rule allows end, and no new one begins'
+      : 'this opens the network: every peer reaches every peer and route, and no rule applies';
+  return `${effect}; connections that a LAN began through a masquerading connector end`;
 }
 
 /** Rules that give way unless they are confirmed are not those that the user applies. */

@@ -23,6 +23,9 @@ const wasSeen = 'ct status & confirmed == confirmed';
 const knownFromHere = `${isKnown} == (confirmed|snat) ct mark & ${ownMark} == ${ownMark}`;
 const knownFromElsewhere = `${isKnown} == (confirmed|snat) ct mark & ${ownMark} != ${ownMark}`;
 
+/** Matches the first packet of a TCP connection. */
+const begun = 'tcp flags & (fin|syn|rst|ack) == syn';
+
 /** Matches TCP packets without a SYN: if conntrack has no connection, it began elsewhere. */
 const begunElsewhere = 'tcp flags & (fin|syn|rst|ack) != syn';
 
@@ -45,22 +48,19 @@ export function forwardRulesOf(link: string) {
       forward('refuse-detour', `${across} ${writeEnds(ends)} reject with icmpx host-unreachable`),
     /** Ends connections that began masqueraded if masquerading is now off, or the reverse. */
     refuseStale: (masquerade: boolean, ends: RuleEnds) =>
-      forward('refuse-stale', `${writeOrigin(ends)} ${masquerade ? knownAsItIs : knownFromHere} drop`),
+      reset('refuse-stale', `${writeOrigin(ends)} ${masquerade ? knownAsItIs : knownFromHere}`),
     /** Ends connections to a route that began with another map, or with none. */
     refuseRemapped: (from: readonly Prefix[], { route, local }: PrefixMap) =>
-      forward(
-        'refuse-remapped',
-        `${writeOrigin({ from, to: [route] })} ct reply ${writeOne('saddr', [local], '!= ')} drop`,
-      ),
+      reset('refuse-remapped', `${writeOrigin({ from, to: [route] })} ct reply ${writeOne('saddr', [local], '!= ')}`),
     /** Ends connections to routes that began with a map and have none any more. */
     refuseUnmapped: (ends: RuleEnds, maps: readonly PrefixMap[]) => {
       const except = maps.length === 0 ? '' : ` ct original ${writeOne('daddr', routes(maps), '!= ')}`;
-      return forward('refuse-unmapped', `ct mark & ${mappedMark} == ${mappedMark} ${writeOrigin(ends)}${except} drop`);
+      return reset('refuse-unmapped', `ct mark & ${mappedMark} == ${mappedMark} ${writeOrigin(ends)}${except}`);
     },
     /** Ends connections from a mapped LAN that began with a source other than this one. */
     refuseResourced: (local: Prefix, to: readonly Prefix[], source: Prefix) => {
       const origin = writeOrigin({ from: [local], to });
-      return forward('refuse-remapped', `${origin} ${wasSeen} ct reply ${writeOne('daddr', [source], '!= ')} drop`);
+      return reset('refuse-remapped', `${origin} ${wasSeen} ct reply ${writeOne('daddr', [source], '!= ')}`);
     },
     /** Accepts packets to this host that another program redirects, such as to a container. */
     acceptPublished: (at: Address) => forward('accept-published', `${outOf} ${writePublished(at)} accept`),
@@ -100,6 +100,20 @@ export function forwardRulesOf(link: string) {
     /** Accepts packets from the LAN into the network, by the interfaces that its routes use. */
     acceptOutward: (by: Links, ends: RuleEnds) =>
       forward('accept-outward', `iifname ${writeLinks(by)} ${into} ${writeEnds(ends)} accept`),
+    /**
+     * Refuses connections that these prefixes begin: hosts accept their source from another
+     * connector alone. Later TCP packets pass, because hosts may use this one before it notices.
+     */
+    refuseStandby: (ends: RuleEnds, except: RuleEnds) => {
+      const other = [
+        ...(except.from.length > 0 ? [`${writeOne('saddr', except.from, '!= ')} `] : []),
+        ...(except.to.length > 0 ? [`${writeOne('daddr', except.to, '!= ')} `] : []),
+      ].join('');
+      const begins = [begun, 'meta l4proto != tcp ct direction original ct state != related'];
+      return begins.map((each) =>
+        forward('refuse-standby', `${into} ${writeEnds(ends)} ${other}${each} reject with icmpx host-unreachable`),
+      );
+    },
     /** Refuses packets with a source in the network or a LAN that arrived by another interface. */
     refuseSpoofed: (from: readonly Prefix[]) => forward('refuse-spoofed', `${into} ${writeOne('saddr', from)} drop`),
     /** Refuses all other packets that arrive by these interfaces, from neighbours of this host. */
@@ -169,6 +183,14 @@ export function refusePassing(by: Links, toward: Links): PacketRule[] {
 
 function forward(name: string, text: string): PacketRule {
   return { name, chain: 'forward', text };
+}
+
+/** Answers, so that a client connects again at once. */
+function reset(name: string, match: string): PacketRule[] {
+  return [
+    forward(name, `${match} meta l4proto tcp reject with tcp reset`),
+    forward(name, `${match} reject with icmpx admin-prohibited`),
+  ];
 }
 
 function masquerading(name: string, text: string): PacketRule {

@@ -1,12 +1,13 @@
 import type { Underlay } from '../host-state/actual.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
 import type { Options } from '../map/options.ts';
-import { behindRoutes, isMapped, widestMaps } from '../map/prefix-maps.ts';
+import { behindRoutes, isMapped, type PrefixMap, widestMaps } from '../map/prefix-maps.ts';
 import { familyOf, hostPrefix, isDefaultRoute, lengthOf, type Prefix } from '../net/cidr.ts';
 import { isPlainLinkName } from '../net/link-name.ts';
 import { specialRanges } from '../net/special-ranges.ts';
 import { findKeptSources } from '../routing/topology/kept-sources.ts';
 import { assignedRoutes } from '../routing/topology/route-owner.ts';
+import { isDirect } from '../routing/topology/via-connectors.ts';
 import { forwardRulesOf, refusePassing } from './forward-rule.ts';
 import type { Ingress } from './ingress.ts';
 import { mapInvalid } from './invalid-packets.ts';
@@ -24,6 +25,8 @@ export interface Forwarding {
   readonly underlay: Underlay;
   /** The interfaces that its routes use. */
   readonly ingress: readonly Ingress[];
+  /** Served routes for which another connector is in service; absent for none. */
+  readonly standby?: readonly Prefix[];
   /** Rules that precede all rules that accept packets. */
   readonly deadlines?: readonly PacketRule[];
 }
@@ -44,6 +47,7 @@ export function forwardingRules({
   relayedPeers,
   underlay,
   ingress,
+  standby = [],
   deadlines = [],
 }: Forwarding): readonly PacketRule[] {
   const { masquerade, acceptRoutes } = options;
@@ -70,6 +74,13 @@ export function forwardingRules({
   const unmapped = widest(lans.filter((each) => !isMapped(each)).map(({ route }) => route));
   const begins = widest(lans.map(({ route }) => route));
   const locals = widest(lans.map(({ local }) => local));
+  // Of connectors, hosts accept the source of a LAN from the one in service. Devices have only one.
+  const isOnStandby = ({ route }: PrefixMap) => isClosed && standby.includes(route);
+  const onStandby = widest(lans.filter(isOnStandby).map(({ local }) => local));
+  const notRefused = {
+    from: widest(lans.filter((each) => !isOnStandby(each)).map(({ local }) => local)),
+    to: addresses(map.peers.filter((peer) => peer.via && isDirect(peer, self, map))),
+  };
   const lan = widest(served);
   const exits = widest(served.filter(isDefaultRoute));
   // A VPN may have put its two half routes before the host's default route.
@@ -103,11 +114,13 @@ export function forwardingRules({
     ...deadlines,
     ...(relays ? [write.refuseDetour({ from: addresses(connectors), to: addresses(relayedPeers) })] : []),
     ...closings(ingress),
-    ...(lan.length > 0 ? [write.refuseStale(masquerade, { from: range, to: lan })] : []),
-    ...(plain ? [write.refuseStale(hidesLan, { from: unmapped, to: there }), write.refuseUnmapped(plain, maps)] : []),
+    ...(lan.length > 0 ? write.refuseStale(masquerade, { from: range, to: lan }) : []),
+    ...(plain
+      ? [...write.refuseStale(hidesLan, { from: unmapped, to: there }), ...write.refuseUnmapped(plain, maps)]
+      : []),
     ...maps.flatMap((each) => [
-      write.refuseRemapped(members, each),
-      write.refuseResourced(each.local, there, hidesLan ? hostPrefix(self.address) : each.route),
+      ...write.refuseRemapped(members, each),
+      ...write.refuseResourced(each.local, there, hidesLan ? hostPrefix(self.address) : each.route),
     ]),
     // Packets from the tunnel.
     write.acceptPublished(self.address),
@@ -126,6 +139,7 @@ export function forwardingRules({
     ...(exit ? [write.acceptExitAnswers(exit)] : []),
     write.acceptPublishedAnswers(self.address),
     write.refuseAnswers('out'),
+    ...(onStandby.length > 0 ? write.refuseStandby({ from: onStandby, to: there }, notRefused) : []),
     ...findEntrances(locals, linksToward).map(({ by, from }) => write.acceptOutward(by, { from, to: there })),
     write.refuseSpoofed(widest([...known, ...locals])),
     ...(outside.length > 0 ? [write.refuseOutside(outside)] : []),

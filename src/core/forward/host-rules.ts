@@ -29,6 +29,8 @@ export interface HostRulesInputs {
   readonly underlay: Underlay;
   /** The interfaces that the routes of a connector use. */
   readonly ingress: readonly Ingress[];
+  /** Served routes for which another connector is in service; absent for none. */
+  readonly standby?: readonly Prefix[];
   /** The routes into the tunnel. */
   readonly routes: readonly Prefix[];
   /** True if packets of other hosts pass through the tunnel's interface. */

@@ -31,6 +31,7 @@ import { checkEndpoints, insideFinder, withoutLost } from '../routing/lost-endpo
 import { locateOutside } from '../routing/reach-outside.ts';
 import { explainFullTunnel, type RouteReport, reportRefused, reportRoute } from '../routing/route-report.ts';
 import { type StrictExceptions, strictRules } from '../routing/strict-rules.ts';
+import { judgeService } from '../routing/topology/in-service.ts';
 import { assignedRoutes } from '../routing/topology/route-owner.ts';
 import { reachPeers } from '../routing/topology/topology.ts';
 import { markedSourceKey, tunnelRules } from '../routing/tunnel-rules.ts';
@@ -136,8 +137,10 @@ export function computeDesired(intent: DesiredInputs, constraints: RouteConstrai
   ];
   const takesSourceRoutes = intent.forwarding.sysctls[sourceRouteKey] === '1';
   const { services } = intent;
+  const judge = judgeService({ map, self, failed });
   const passing = {
     ingress,
+    standby: isConnector ? served.filter((route) => judge(route).is === 'standby') : [],
     routes,
     forwards,
     vrf,

@@ -281,9 +281,9 @@ describe('cpn rules apply', () => {
     };
     const open = { readRules: { rules: { ...current, mode: 'open' }, etag: '"5"' } };
     expect(await warned(wanted, {}, {}, open)).toContain(
-      'warning: this closes the network: connections that no rule allows end, and no new one begins',
+      'warning: this closes the network: connections that no rule allows end, and no new one begins; connections that a LAN began',
     );
-    expect(await warned('mode: open\n', {})).toContain('warning: this opens the network');
+    expect(await warned('mode: open\n', {})).toMatch(/warning: this opens the network.*; connections that a LAN began/);
     expect(await warned(wanted, {})).toBe('');
     const enforcement = [{ peer: { id: 2, name: 'db' }, by: 'nothing' }];
     expect(await warned(wanted, { enforcement })).toContain(

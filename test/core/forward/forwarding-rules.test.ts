@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { refuseExpired } from '../../../src/core/forward/deadline-rules.ts';
 import { type Forwarding, forwardingRules, localRules } from '../../../src/core/forward/forwarding-rules.ts';
 import type { Underlay } from '../../../src/core/host-state/actual.ts';
+import type { Peer, PeerFailure } from '../../../src/core/map/model.ts';
 import { overlaps, type Prefix } from '../../../src/core/net/cidr.ts';
 import { address, desireFor, dialled, network, networksWithExit, peer, prefix, underlay } from '../samples.ts';
 
@@ -27,6 +28,11 @@ function textsOf(changes: Partial<Forwarding> = {}): string[] {
   return forwardingRules({ ...given, ...changes }).map(({ chain, text }) => `${chain}: ${text}`);
 }
 
+/** The rules that end TCP connections with a reset, and answer other packets. */
+const resets = (match: string) => [
+  `${match} meta l4proto tcp reject with tcp reset`,
+  `${match} reject with icmpx admin-prohibited`,
+];
 const [known, ours] = ['ct status & (confirmed|snat)', 'ct mark & 0x20000000'];
 
 describe('the packet rules of a connector', () => {
@@ -37,9 +43,11 @@ describe('the packet rules of a connector', () => {
     expect(textsOf()).toEqual([
       'forward: oifname "cpn0" tcp flags & (syn|rst) == syn tcp option maxseg size set rt mtu',
       'forward: iifname "cpn0" tcp flags & (syn|rst) == syn tcp option maxseg size set rt mtu',
-      `forward: ct original ip saddr 10.77.0.0/24 ct original ip daddr 192.168.50.0/24 ${known} == confirmed drop`,
-      `forward: ${outward} ${known} == confirmed drop`,
-      `forward: ct mark & 0x40000000 == 0x40000000 ${inward} drop`,
+      ...resets(
+        `forward: ct original ip saddr 10.77.0.0/24 ct original ip daddr 192.168.50.0/24 ${known} == confirmed`,
+      ),
+      ...resets(`forward: ${outward} ${known} == confirmed`),
+      ...resets(`forward: ct mark & 0x40000000 == 0x40000000 ${inward}`),
       'forward: iifname "cpn0" ct status dnat ct original ip daddr 10.77.0.1 accept',
       `forward: iifname "cpn0" oifname "cpn0" ct direction reply ct original ip saddr { ${network} } ct original ip daddr { ${network} } accept`,
       `forward: iifname "cpn0" ct direction reply ${outward} accept`,
@@ -100,11 +108,48 @@ describe('the packet rules of a connector', () => {
   it('end the connections of the other mode: with masquerading those that are not, without it those that we masqueraded', () => {
     const stale = (options: Forwarding['options']) =>
       textsOf({ options }).filter((text) => text.startsWith('forward: ct original'));
-    for (const text of stale(masquerading)) expect(text).toContain(`${known} == confirmed drop`);
+    for (const text of stale(masquerading)) expect(text).toContain(`${known} == confirmed `);
     for (const text of stale(plain)) {
-      expect(text).toContain(`${known} == (confirmed|snat) ${ours} == 0x20000000 drop`);
+      expect(text).toContain(`${known} == (confirmed|snat) ${ours} == 0x20000000 `);
     }
-    expect(stale(plain)).toHaveLength(2);
+    expect(stale(plain)).toHaveLength(4);
+  });
+
+  describe('of a closed network', () => {
+    const closed = { ...map, rules: { rules: [], requiresEnforcement: false } };
+    const standby = (changes: Partial<Forwarding>) =>
+      textsOf({ map: closed, standby: [lan], ...changes }).filter((text) => text.includes('host-unreachable'));
+    const ends = 'forward: oifname "cpn0" ip saddr 192.168.50.0/24 ip daddr { 10.77.0.0/24, 192.168.60.0/24 }';
+    const begins = [
+      'tcp flags & (fin|syn|rst|ack) == syn',
+      'meta l4proto != tcp ct direction original ct state != related',
+    ];
+
+    it('answer what a LAN begins while another connector is in service for it', () => {
+      const expected = begins.map((each) => `${ends} ${each} reject with icmpx host-unreachable`);
+      expect(standby({})).toEqual(expected);
+      expect(standby({ map })).toEqual([]);
+      expect(standby({ standby: [] })).toEqual([]);
+    });
+
+    it('leave to it the devices that dial it, and the part of a LAN for which it is in service', () => {
+      const phone = peer(9, { via: { connector: 1 } });
+      const part = prefix('192.168.50.128/25');
+      const both = peer(1, { ...self, routes: [lan, part] });
+      const given = { ...closed, peers: [both, other, laptop, phone], routes: [lan, part, annex] };
+      for (const text of standby({ map: given, self: both })) {
+        expect(text).toContain(`${ends} ip saddr != 192.168.50.128/25 ip daddr != 10.77.0.9/32 `);
+      }
+    });
+
+    it('follow from the connector that is in service', () => {
+      const second = peer(4, { type: 'connector', endpoint: dialled(4), routes: [lan] });
+      const given = { ...closed, peers: [...map.peers, second] };
+      const refuses = (at: Peer, failed: readonly PeerFailure[] = []) =>
+        desireFor(at, given, { failed }).firewall?.rules.some(({ name }) => name === 'refuse-standby');
+      expect([refuses(self), refuses(second)]).toEqual([false, true]);
+      expect(refuses(second, [{ peer: self.id, back: false }])).toBe(false);
+    });
   });
 
   it('let nothing that an interface forwards for this connector alone go where it did not go before', () => {
