@@ -1,6 +1,7 @@
 import { checkAnswers } from '../../core/doctor/check-answers.ts';
 import { checkEndpoints, findUsedEndpoints } from '../../core/doctor/check-endpoints.ts';
 import {
+  checkBypasses,
   checkConflicts,
   checkForwarding,
   checkInboundDrop,
@@ -16,7 +17,7 @@ import { CpnError, expectCpnError, printable } from '../../core/errors/index.ts'
 import { findOwnPeer } from '../../core/map/own-peer.ts';
 import { covers, isDefaultRoute, parseAddress } from '../../core/net/cidr.ts';
 import { resolver } from '../../core/routing/kept-outside.ts';
-import { findDropProblems, findDrops } from '../lan/foreign-drops.ts';
+import { findBypasses, findDropProblems, findDrops } from '../lan/foreign-drops.ts';
 import { describeEvaluation } from '../problems/describe-evaluation.ts';
 import { readHostFacts } from '../problems/find-state-problems.ts';
 import { findSelf } from '../reconcile/desire-network.ts';
@@ -47,7 +48,7 @@ export const networkChecks: readonly NetworkCheck[] = [
     subject: 'forwarding',
     async examine(tools, evaluation) {
       if (!evaluation.state.enabled) return [];
-      const rules = evaluation.actual.link === null ? [] : checkRules(mappedNetworkOf(evaluation));
+      const rules = evaluation.actual.link === null ? [] : await examineRules(tools, evaluation);
       if (!evaluation.desired.forwards) return rules;
       const drops = evaluation.actual.link === null ? null : await findDrops(tools, evaluation);
       const forward = findDropProblems(evaluation.desired.link, drops?.forward ?? [], null);
@@ -72,6 +73,14 @@ export const networkChecks: readonly NetworkCheck[] = [
 
 /** Stands for all clients outside: only a default route leads there (RFC 7526, out of use). */
 const anyClient = parseAddress('192.88.99.1');
+
+/** Rules that cannot be read are a finding of another check. */
+async function examineRules(tools: Tools, evaluation: Evaluation): Promise<Finding[]> {
+  const network = mappedNetworkOf(evaluation);
+  const bypasses = await findBypasses(tools, evaluation).catch(expectCpnError);
+  const found = bypasses === null || bypasses instanceof CpnError ? [] : checkBypasses(network, bypasses);
+  return [...checkRules(network), ...found];
+}
 
 function mappedNetworkOf({ state, desired, actual }: Evaluation): MappedNetwork {
   const { self } = findSelf(state);

@@ -1,5 +1,6 @@
 import { CpnError } from '../../core/errors/index.ts';
 import { describeDrop, describeInbound, describeRemedy } from '../../core/forward/foreign/describe-drop.ts';
+import type { Bypass } from '../../core/forward/foreign/find-bypasses.ts';
 import type { ForwardDrop } from '../../core/forward/foreign/find-drops.ts';
 import type { InboundDrop } from '../../core/forward/foreign/find-inbound-drop.ts';
 import {
@@ -11,7 +12,7 @@ import {
 import { inboundPaths } from '../../core/forward/foreign/inbound-path.ts';
 import { forwardPaths } from '../../core/forward/foreign/path.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
-import type { Prefix } from '../../core/net/cidr.ts';
+import { isDefaultRoute, type Prefix } from '../../core/net/cidr.ts';
 import { type Problem, problem, toSentence } from '../../core/problems/problem.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
 import type { Tools } from '../tools.ts';
@@ -64,6 +65,24 @@ export async function findDrops(
   const { forward, inbound, unread = nothingUnread } = await tools.host.foreignDrops(link, paths);
   const routes = findDroppedRoutes(paths.forward, forward);
   return { forward, routes, inbound, unread };
+}
+
+/**
+ * Finds rules of other programs that keep packets from the rules of a closed network. Null in an
+ * open network, and on a host whose rules cannot be read.
+ *
+ * @throws CpnError if the rules of this host cannot be read
+ */
+export async function findBypasses(
+  { host }: Pick<Tools, 'host'>,
+  evaluation: Evaluated,
+): Promise<readonly Bypass[] | null> {
+  const { map } = evaluation.state.membership;
+  if (map.rules === undefined || !host.foreignDrops) return null;
+  const behind = findPaths(evaluation).forward.map(({ to }) => to);
+  const inside = [map.cidr, ...map.routes, ...behind].filter((prefix) => !isDefaultRoute(prefix));
+  const paths = { forward: [], inbound: [], inside: [...new Set(inside)] };
+  return (await host.foreignDrops(evaluation.desired.link, paths)).bypasses ?? null;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { CpnError, printable } from '../errors/index.ts';
 import type { Unread } from '../forward/foreign/chain.ts';
-import { describeUnread } from '../forward/foreign/describe-drop.ts';
+import { describeBypass, describeUnread } from '../forward/foreign/describe-drop.ts';
+import type { Bypass } from '../forward/foreign/find-bypasses.ts';
 import { isLoaded, tableOf } from '../forward/own-table.ts';
 import type { Actual } from '../host-state/actual.ts';
 import { forwardingKey } from '../host-state/sysctl-keys.ts';
@@ -84,6 +85,14 @@ export function checkRules({ map, desired, actual }: MappedNetwork): Finding[] {
   const facts = { interface: link, error, is_connector: forwards, is_closed: isClosed };
   const found = problem('rules-not-loaded', facts);
   return [toFinding(found, 'forwarding', table)];
+}
+
+/** Checks what keeps packets from the rules of a closed network. */
+export function checkBypasses({ map, desired }: MappedNetwork, bypasses: readonly Bypass[]): Finding[] {
+  const checked = `packet rules of other programs that bypass the rules of network ${printable(map.name)}`;
+  if (bypasses.length === 0) return [okFinding('forwarding', checked, 'none was found')];
+  const remedy = `exclude ${desired.link} and the addresses of the network from them`;
+  return bypasses.map((bypass) => noteFinding('forwarding', checked, describeBypass(bypass), remedy));
 }
 
 /** Empty if this host does not forward. The effect of `unread` rules is unknown. */

@@ -52,6 +52,18 @@ async function start(rules?: AccessRules, prepare: (simulated: SimulatedHost) =>
   return { simulated, status, evaluate, find };
 }
 
+it('the doctor notes what takes packets away from the rules', async () => {
+  const bypass = { family: 'ip', table: 'raw', chain: 'PREROUTING', effect: 'untracks' } as const;
+  const { simulated, find } = await start(closed, (each) => {
+    each.drops = { forward: [], inbound: null, bypasses: [bypass] };
+  });
+  expect((await find()).doctor).toContainEqual(
+    expect.stringMatching(/^note: nft table ip raw .* may leave packets of the tunnel untracked/),
+  );
+  simulated.drops = { forward: [], inbound: null, bypasses: [] };
+  expect((await find()).doctor).toContain('ok: none was found');
+});
+
 describe('the rules in the status', () => {
   it('are open without rules, and nothing is read then', async () => {
     const { simulated, status } = await start();

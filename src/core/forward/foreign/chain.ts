@@ -27,7 +27,12 @@ export type Hook = 'prerouting' | 'forward' | 'postrouting' | 'input';
 export interface FilterRule {
   readonly conditions: readonly RuleCondition[];
   readonly verdict: RuleVerdict;
+  /** What the rule does in addition to its verdict. */
+  readonly effect?: RuleEffect;
 }
+
+/** Leaves a packet out of connection tracking, or hands its connection to a flowtable. */
+export type RuleEffect = 'untracks' | 'offloads';
 
 /** `none` continues with the next rule. `unknown` ends the chain with an unknown result. */
 export type RuleVerdict =

@@ -1,6 +1,7 @@
 import { printable } from '../../errors/index.ts';
 import { addressAt, type Prefix } from '../../net/cidr.ts';
 import type { ComparedRange, NamedSet, Unread } from './chain.ts';
+import type { Bypass } from './find-bypasses.ts';
 import type { ForwardDrop } from './find-drops.ts';
 import type { InboundDrop } from './find-inbound-drop.ts';
 
@@ -17,6 +18,13 @@ export function describeDrop(drop: ForwardDrop): string {
 
 export function nameTable({ family, table, isLegacy }: Pick<ForwardDrop, 'family' | 'table' | 'isLegacy'>): string {
   return isLegacy ? `table ${table} of iptables-legacy` : `nft table ${family} ${table}`;
+}
+
+export function describeBypass(bypass: Bypass): string {
+  const where = `${nameTable(bypass)} (chain ${bypass.chain})`;
+  return bypass.effect === 'untracks'
+    ? `${where} may leave packets of the tunnel untracked: such a connection is refused, also if a rule allows it`
+    : `${where} puts connections of the tunnel into a flowtable: they go on after their rule has gone`;
 }
 
 function listRanges(ranges: readonly ComparedRange[]): string {

@@ -1,6 +1,7 @@
 import type { Prefix } from '../../net/cidr.ts';
 import type { FilterTable, NamedSet, Unread } from './chain.ts';
 import { nameTable } from './describe-drop.ts';
+import { type Bypass, findBypasses } from './find-bypasses.ts';
 import { type ForwardDrop, findForwardDrops } from './find-drops.ts';
 import { findInboundDrop, type InboundDrop } from './find-inbound-drop.ts';
 import type { InboundPath } from './inbound-path.ts';
@@ -12,6 +13,8 @@ export interface PacketPaths {
   readonly forward: readonly ForwardPath[];
   /** All inbound paths of a first packet from another host. */
   readonly inbound: readonly InboundPath[];
+  /** The prefixes in a closed network, to find what bypasses its rules; absent in an open one. */
+  readonly inside?: readonly Prefix[];
 }
 
 /** The packets that such rules certainly drop. */
@@ -20,6 +23,8 @@ export interface ForeignDrops {
   readonly inbound: InboundDrop | null;
   /** Rules that could not be read and may drop more; absent without any. */
   readonly unread?: UnreadRules;
+  /** Rules that keep packets from the filter of a closed network; absent without a search. */
+  readonly bypasses?: readonly Bypass[];
 }
 
 /** Unread rules, by the kind of paths that they affect. */
@@ -40,7 +45,11 @@ export function findForeignDrops(
   const inbound = findInboundDrop(lasting, paths.inbound, (set) => inboundSets.add(set));
   const legacy: readonly Unread[] = tables.includes(null) ? [{ kind: 'legacy' }] : [];
   const unread = { forward: [...forwardSets, ...legacy], inbound: [...inboundSets, ...legacy] };
-  return unread.forward.length + unread.inbound.length === 0 ? { forward, inbound } : { forward, inbound, unread };
+  return {
+    ...{ forward, inbound },
+    ...(unread.forward.length + unread.inbound.length > 0 && { unread }),
+    ...(paths.inside && { bypasses: findBypasses(lasting, link, paths.inside) }),
+  };
 }
 
 /**

@@ -66,7 +66,11 @@ function readRule(words: readonly string[]): FilterRule[] {
     const next = rest.findIndex((word) => word === '!' || word.startsWith('-'));
     const values = next === -1 ? rest : rest.slice(0, next);
     if (option === '-j' || option === '-g') {
-      const verdict = readTarget(values[0] ?? '', option === '-g');
+      const [target = ''] = values;
+      if (target === 'NOTRACK' || (target === 'CT' && words.includes('--notrack'))) {
+        return [{ conditions, verdict: { does: 'none' }, effect: 'untracks' }];
+      }
+      const verdict = readTarget(target, option === '-g');
       return verdict === null ? [] : [{ conditions, verdict }];
     }
     conditions.push(...readOption(option, values, not));

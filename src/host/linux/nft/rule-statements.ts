@@ -1,4 +1,4 @@
-import type { FilterRule, RuleCondition, RuleVerdict } from '../../../core/forward/foreign/chain.ts';
+import type { FilterRule, RuleCondition, RuleEffect, RuleVerdict } from '../../../core/forward/foreign/chain.ts';
 import { asList, isEntry, type JsonEntry } from '../ip/json-entry.ts';
 import { isUnread, readCondition, readMatch, readUnread, type SetOf } from './rule-conditions.ts';
 
@@ -11,17 +11,32 @@ const maxAlternatives = 4096;
  */
 export function readRuleStatements(statements: readonly unknown[], setOf: SetOf): FilterRule[] {
   let alternatives: readonly (readonly RuleCondition[])[] = [[]];
+  const withEffect: FilterRule[] = [];
   for (const statement of statements.filter(isEntry)) {
+    const effect = readEffect(statement);
+    if (effect) withEffect.push(...alternatives.map((conditions) => ({ conditions, verdict: noVerdict, effect })));
     const verdict = readVerdict(statement);
-    if (verdict) return alternatives.map((conditions) => ({ conditions, verdict }));
-    if (isEntry(statement.vmap)) return combine(alternatives, readVerdictMap(statement.vmap, setOf));
+    if (verdict) return [...withEffect, ...alternatives.map((conditions) => ({ conditions, verdict }))];
+    if (isEntry(statement.vmap)) {
+      return [...withEffect, ...combine(alternatives, readVerdictMap(statement.vmap, setOf))];
+    }
     const more = readConditions(statement, setOf);
     alternatives =
       alternatives.length * more.length > maxAlternatives
         ? [[{ on: 'unknown' }]]
         : alternatives.flatMap((conditions) => more.map((each) => [...conditions, ...each]));
   }
-  return [];
+  return withEffect;
+}
+
+const noVerdict: RuleVerdict = { does: 'none' };
+
+/** nft shows no options of the target CT of iptables, which mostly is `--notrack`. */
+function readEffect(statement: JsonEntry): RuleEffect | null {
+  if ('flow' in statement) return 'offloads';
+  const { xt } = statement;
+  const isTarget = isEntry(xt) && xt.type === 'target' && (xt.name === 'CT' || xt.name === 'NOTRACK');
+  return 'notrack' in statement || isTarget ? 'untracks' : null;
 }
 
 function combine(alternatives: readonly (readonly RuleCondition[])[], rules: readonly FilterRule[]): FilterRule[] {

@@ -30,6 +30,19 @@ const judge = (tables: Parameters<typeof findForeignDrops>[0]) =>
 const filter = (...lines: readonly string[]) => parseLegacyTables(['*filter', ...lines, 'COMMIT', ''].join('\n'));
 
 describe('rules of iptables-legacy', () => {
+  test('that leave packets untracked are found for a closed network, unless they are of another interface', () => {
+    const bypasses = (rule: string) => {
+      const tables = parseLegacyTables(`*raw\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING ${rule}\nCOMMIT\n`);
+      return findForeignDrops(tables, 'cpn0', { forward: [], inbound: [], inside: [network] }).bypasses;
+    };
+    const found = { family: 'ip', table: 'raw', chain: 'PREROUTING', isLegacy: true, effect: 'untracks' };
+    expect(bypasses('-p udp -m udp --dport 53 -j NOTRACK')).toEqual([found]);
+    expect(bypasses('-p udp -m udp --dport 53 -j CT --notrack')).toEqual([found]);
+    expect(bypasses('-p tcp -m tcp --dport 21 -j CT --helper ftp')).toEqual([]);
+    expect(bypasses('-i eth0 -j NOTRACK')).toEqual([found]);
+    expect(bypasses('-i eth0 -o eth1 -j NOTRACK')).toEqual([]);
+  });
+
   test('of docker drop what a connector forwards, until they accept it', () => {
     const [drop, ...others] = judge(parseLegacyTables(docker)).forward;
     expect(others).toEqual([]);

@@ -27,14 +27,29 @@ describe('the verdict of a rule of nft', () => {
   });
 
   test('is none of a target of iptables that goes on with the next rule', () => {
-    const targets = 'LOG NFLOG TRACE MARK CONNMARK CT NOTRACK TCPMSS CLASSIFY DSCP TOS TTL SET AUDIT CHECKSUM SECMARK';
+    const targets = 'LOG NFLOG TRACE MARK CONNMARK TCPMSS CLASSIFY DSCP TOS TTL SET AUDIT CHECKSUM SECMARK';
     for (const name of `${targets} CONNSECMARK LED RATEEST TEE`.split(' '))
       expect([name, read({ xt: { type: 'target', name } })]).toEqual([name, []]);
   });
 });
 
+describe('the effect of a rule of nft', () => {
+  const tcp = match(meta('l4proto'), 'tcp');
+  const none = { does: 'none' };
+  test.each([
+    ['untracks', { notrack: null }],
+    ['untracks', { xt: { type: 'target', name: 'CT' } }],
+    ['untracks', { xt: { type: 'target', name: 'NOTRACK' } }],
+    ['offloads', { flow: { op: 'add', flowtable: '@f' } }],
+  ])('%s: %j', (effect, statement) => {
+    const conditions = [{ on: 'protocol', not: false, names: ['tcp'] }];
+    expect(read(tcp, statement)).toEqual([{ conditions, verdict: none, effect }]);
+    expect(read(tcp, statement, drop).map(({ verdict }) => verdict.does)).toEqual(['none', 'drop']);
+  });
+});
+
 describe('a statement of nft', () => {
-  test.each(['counter', 'log', 'mangle', 'notrack', 'last', 'comment', 'ct helper', 'ct timeout'])(
+  test.each(['counter', 'log', 'mangle', 'last', 'comment', 'ct helper', 'ct timeout'])(
     '%s holds for every packet',
     (name) => {
       expect(conditionsOf({ [name]: {} })).toEqual([[]]);
