@@ -8,7 +8,7 @@ import {
 } from '../../core/names/resolved-names.ts';
 import { type Address, isDefaultRoute, type Prefix, parseAddress } from '../../core/net/cidr.ts';
 import { isLoopback } from '../../core/net/endpoint.ts';
-import { dialledHost, dialledPort } from '../../core/net/proxy.ts';
+import { dialledHost, dialledPort, proxyOf } from '../../core/net/proxy.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Tools } from '../tools.ts';
 
@@ -92,10 +92,12 @@ export function locateApi(state: Joined): readonly Address[] {
 }
 
 /**
- * The sockets of the control plane, as this host reaches it. If it runs on this host, peers reach
- * it at the tunnel address too. `own` lists the addresses of this host.
+ * The sockets of the control plane, as this host reaches it; none through a proxy, which leads
+ * further. If it runs on this host, peers reach it at the tunnel address too. `own` lists the
+ * addresses of this host.
  */
 export function locateServices(state: Joined, own: readonly Address[]): readonly ServiceSocket[] {
+  if (proxyOf(state.service) !== null) return [];
   const port = dialledPort(state.service);
   const found = locateApi(state);
   const isHere = found.some((address) => isLoopback(address) || own.includes(address));

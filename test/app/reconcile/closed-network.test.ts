@@ -1,12 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { passNetwork } from '../../../src/app/reconcile/pass.ts';
+import { locateServices } from '../../../src/app/reconcile/resolve-names.ts';
 import { noUpdate } from '../../../src/app/reconcile/state-update.ts';
 import { NotConfirmed, Unreachable } from '../../../src/core/errors/index.ts';
 import { withoutTool } from '../../../src/core/forward/own-table.ts';
 import type { AccessRules } from '../../../src/core/map/access-rules.ts';
 import type { NetworkMap } from '../../../src/core/map/model.ts';
 import { parsePrefix } from '../../../src/core/net/cidr.ts';
-import { dialled, peer } from '../../core/samples.ts';
+import { parseProxy } from '../../../src/core/net/proxy.ts';
+import { address, dialled, peer } from '../../core/samples.ts';
 import { joinedTo, mapAt } from '../joined-state.ts';
 import { SimulatedHost } from '../simulated-host.ts';
 import { answerWith, fail } from '../simulated-service.ts';
@@ -41,6 +43,30 @@ const bothPeers = [['10.77.0.2/32'], ['10.77.0.3/32']];
 const nothing = [[], []];
 
 describe('a host of a closed network', () => {
+  const inLan = address('192.168.50.9');
+  const own = [inLan];
+  const at = (url: string, proxy: string | null = null) => {
+    const joined = joinedTo(mapAt('"1"', others));
+    const service = {
+      ...joined.service,
+      url,
+      proxy: proxy === null ? ('none' as const) : parseProxy(proxy, '--proxy'),
+    };
+    return locateServices({ ...joined, service }, own).map((each) => `${each.address}:${each.port}`);
+  };
+
+  it('never filters the control plane, also at its own tunnel address if that runs here', () => {
+    expect(at('https://192.168.50.7')).toEqual(['192.168.50.7:443']);
+    expect(at('https://192.168.50.9:8443')).toEqual(['192.168.50.9:8443', '10.77.0.1:8443']);
+  });
+
+  it.each(['http://127.0.0.1:3128', 'http://192.168.50.9:3128', 'http://192.168.50.7:3128'])(
+    'filters connections to %s, the proxy through which it reaches the control plane',
+    (proxy) => {
+      expect(at('https://192.0.2.1', proxy)).toEqual([]);
+    },
+  );
+
   it('loads the packet filter before it configures any peer', async () => {
     const simulated = await startIn({ ...mapAt('"1"', others), rules: closed('ssh') });
     await passNetwork(simulated.tools, 'cpn0', noUpdate, options);
