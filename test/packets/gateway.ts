@@ -6,12 +6,13 @@
  */
 
 import type { ServiceSocket } from '../../src/core/forward/access-filter.ts';
+import { sameButElements } from '../../src/core/forward/own-table.ts';
 import type { Firewall } from '../../src/core/forward/packet-rule.ts';
 import type { Underlay } from '../../src/core/host-state/actual.ts';
 import type { NetworkMap, Peer } from '../../src/core/map/model.ts';
 import { type PrefixMap, parsePrefixMap } from '../../src/core/map/prefix-maps.ts';
 import type { Address, Family } from '../../src/core/net/cidr.ts';
-import { renderFirewall } from '../../src/host/linux/nft/own-table.ts';
+import { renderElements, renderFirewall } from '../../src/host/linux/nft/own-table.ts';
 import { type AddressPlan, plans } from '../core/rules/generated-rules.ts';
 import { address, desireFor, options, prefix, underlay, usualConstraints } from '../core/samples.ts';
 import type { Host } from '../lab/host.ts';
@@ -187,6 +188,23 @@ export interface GatewayCase {
 /** Renders the gateway's packet filter, as a pass loads it. */
 export function renderGateway(gateway: GatewayCase): string {
   return renderFirewall(filterOf(gateway));
+}
+
+/**
+ * Renders the same filter as the change of the filter of other rules: elements and classes alone, where the rest is the same. All parts
+ * are loaded in turn.
+ */
+export function renderGatewayChange(gateway: GatewayCase): readonly string[] {
+  const { rules } = gateway.map;
+  if (rules === undefined) return [renderGateway(gateway)];
+  const earlier = rules.rules.map((rule) =>
+    rule.ports.length === 0 ? { ...rule, to: rule.to.slice(0, 1) } : { ...rule, ports: [{ first: 22, last: 81 }] },
+  );
+  const [one, other] = [
+    filterOf({ ...gateway, map: { ...gateway.map, rules: { ...rules, rules: earlier } } }),
+    filterOf(gateway),
+  ];
+  return sameButElements(other, one) ? [renderFirewall(one), ...renderElements(other, one)] : [renderFirewall(other)];
 }
 
 export function filterOf({ map, self, masquerade, maps, forwards, services }: GatewayCase): Firewall {

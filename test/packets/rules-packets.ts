@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { Address } from '../../src/core/net/cidr.ts';
-import { renderGateway } from './gateway.ts';
+import { renderGatewayChange } from './gateway.ts';
 import type { Attempt } from './gateway-cases.ts';
 import { attemptsOf, gatewayCases } from './gateway-cases.ts';
 import { buildPacket, isError, readPacket } from './packet.ts';
@@ -25,7 +25,7 @@ export async function comparePackets(wire: Wire, networks: number, packets: numb
   );
   await fc.assert(
     fc.asyncProperty(cases, async ({ gateway, attempts }) => {
-      const found = await send(wire, renderGateway(gateway), withoutAnswers(attempts));
+      const found = await send(wire, renderGatewayChange(gateway), withoutAnswers(attempts));
       for (const { attempt, arrived } of found) {
         const { arrived: before = 0, refused = 0 } = counted.get(attempt.why) ?? {};
         const isHere = arrived.length > 0;
@@ -63,13 +63,14 @@ interface ArrivedAt {
 }
 
 /** Loads the filter, and sends every packet as the first of its connection. */
-async function send(wire: Wire, nft: string, attempts: readonly Attempt[]) {
+async function send(wire: Wire, parts: readonly string[], attempts: readonly Attempt[]) {
   const marks = attempts.map((_, index) => `<packet ${index}>`);
   const sent = attempts.map(({ packet, from }, index): OnDevice => {
     const bytes = buildPacket({ ...packet, sourcePort: packet.sourcePort, payload: Buffer.from(marks[index] ?? '') });
     return { device: from, bytes };
   });
-  const got = await wire.exchange({ nft, flush: true, send: sent });
+  for (const nft of parts) await wire.exchange({ nft });
+  const got = await wire.exchange({ flush: true, send: sent });
   const arrivals = new Map<string, ArrivedAt[]>();
   for (const { device, bytes } of got) {
     const mark = /<packet \d+>/.exec(bytes.toString('latin1'))?.[0];

@@ -2,15 +2,14 @@ import { digestOf } from '../crypto/keys.ts';
 import { type Address, familyOf, type Prefix } from '../net/cidr.ts';
 import { probedPort } from '../rules/evaluate.ts';
 import type { DeviceEnd, LocalEnd, NumberRange } from '../rules/resolve.ts';
+import { type AccessChain, type AccessSet, writeNumbers } from './access-classes.ts';
 import {
-  type AccessChain,
   type AccessFilter,
-  type AccessSet,
   acceptErrors,
   firstClientPort,
+  joinLookups,
   writeDevices,
   writeLookups,
-  writeNumbers,
 } from './access-lookups.ts';
 import { protocolOf } from './nft-words.ts';
 import type { PacketRule } from './packet-rule.ts';
@@ -66,8 +65,7 @@ export const deniedCounters = { in: 'denied_in', out: 'denied_out' } as const;
  */
 export function accessFilter(inputs: AccessInputs): { rules: readonly PacketRule[]; filter: AccessFilter } {
   const { link, range, ends, toLocal, isLan, devices } = inputs;
-  const lookups = writeLookups(link, range, ends);
-  const toDevices = writeDevices(range, devices, refuse(range, 'in'));
+  const found = joinLookups([writeLookups({ link, range }, ends), writeDevices(range, devices, refuse(range, 'in'))]);
   const family = familyOf(range);
   const inTunnel = ends.map(({ ranges }) => ranges);
   const here = ends.map(({ ranges }, index) => (index === 0 ? ranges : ranges.flatMap(toLocal)));
@@ -93,8 +91,7 @@ export function accessFilter(inputs: AccessInputs): { rules: readonly PacketRule
           ),
         ]
       : []),
-    ...lookups.sets,
-    ...toDevices.sets,
+    ...found.sets,
   ];
   const byLan = hasLans ? [`ct original ${protocolOf(range)} saddr vmap @out_ends`] : [];
   // Conntrack may have seen the packet of a server first.
@@ -104,8 +101,8 @@ export function accessFilter(inputs: AccessInputs): { rules: readonly PacketRule
   return {
     rules: [...hookedRules(inputs), ...(hasLans ? lanRules(inputs, byLans) : [])],
     filter: {
-      chains: [...lookups.chains, ...toDevices.chains, outward],
-      ...{ sets, identity: digestElements(sets), family },
+      chains: [...found.chains, outward],
+      ...{ classes: found.classes, sets, identity: digestElements(sets), family },
     },
   };
 }

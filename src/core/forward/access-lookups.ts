@@ -1,22 +1,9 @@
-import { addressIn, type Family, familyOf, type Prefix } from '../net/cidr.ts';
+import { type Family, familyOf, type Prefix } from '../net/cidr.ts';
 import { probedPort } from '../rules/evaluate.ts';
-import type { Access, Admitted, DeviceEnd, LocalEnd, NumberRange } from '../rules/resolve.ts';
-import { formatPorts, subtractPorts } from '../rules/selector.ts';
+import type { Access, Admitted, DeviceEnd, LocalEnd } from '../rules/resolve.ts';
+import { formatPorts } from '../rules/selector.ts';
+import { type AccessChain, type AccessSet, groupAccess, lookUpClasses, writeClasses } from './access-classes.ts';
 import { protocolOf } from './nft-words.ts';
-
-/** A chain without a hook. */
-export interface AccessChain {
-  readonly name: string;
-  readonly texts: readonly string[];
-}
-
-/** A named set or, if its elements have verdicts, a map. */
-export interface AccessSet {
-  readonly name: string;
-  /** The type and flags, in nft syntax. Sets of one name with other types replace each other. */
-  readonly type: string;
-  readonly elements: readonly string[];
-}
 
 /**
  * What the rules of a closed network's packet filter refer to. The number of lookups for a packet
@@ -24,6 +11,8 @@ export interface AccessSet {
  */
 export interface AccessFilter {
   readonly chains: readonly AccessChain[];
+  /** Chains that only elements of maps refer to. Each is named by a hash of its rules. */
+  readonly classes: readonly AccessChain[];
   readonly sets: readonly AccessSet[];
   /** A hash of the elements of all sets. */
   readonly identity: string;
@@ -51,14 +40,19 @@ const directions = {
 type Direction = keyof typeof directions;
 const both = ['inward', 'outward'] as const;
 
+/** The tunnel of a closed network. */
+interface Tunnel {
+  readonly link: string;
+  readonly range: Prefix;
+}
+
 /**
  * Writes the chains that accept what is allowed between an end of this host and the other side:
  * `inN` and `outN` for a connection in that direction, and `eitherN` for a TCP packet that does not
  * begin a connection, and whose direction is unknown.
  */
-export function writeLookups(link: string, range: Prefix, ends: readonly LocalEnd[]): Lookups {
-  const lookups = ends.map((end, index) => writeEnd(end, index, link, range));
-  return { chains: lookups.flatMap(({ chains }) => chains), sets: lookups.flatMap(({ sets }) => sets) };
+export function writeLookups(tunnel: Tunnel, ends: readonly LocalEnd[]): Lookups {
+  return joinLookups(ends.map((end, index) => writeEnd(end, index, tunnel)));
 }
 
 /**
@@ -66,24 +60,42 @@ export function writeLookups(link: string, range: Prefix, ends: readonly LocalEn
  * They end with the given refusal.
  */
 export function writeDevices(range: Prefix, devices: readonly DeviceEnd[], refusal: readonly string[]): Lookups {
-  const ends = devices.map(({ inward }, index) => {
-    const name = `device${index}`;
-    const { sets, known } = writeSide(name, inward, 'inward', range);
-    const allowed = [...exempt(probesOf(range), 'inward', range), ...known, acceptErrors(range)];
-    return { sets, chain: { name, texts: [...allowed, ...refusal] } };
-  });
-  return { chains: ends.map(({ chain }) => chain), sets: ends.flatMap(({ sets }) => sets) };
+  return joinLookups(
+    devices.map(({ inward }, index) => {
+      const { texts, ...rest } = writeKnown(`device${index}`, inward, 'inward', range);
+      const allowed = [...exempt(probesOf(range), 'inward', range), ...texts, acceptErrors(range)];
+      return { ...rest, chains: [{ name: `device${index}`, texts: [...allowed, ...refusal] }] };
+    }),
+  );
 }
 
-function writeEnd(end: LocalEnd, index: number, link: string, range: Prefix): Lookups {
+function writeEnd(end: LocalEnd, index: number, tunnel: Tunnel): Lookups {
+  const { range } = tunnel;
   const sides = both.map((direction) => {
     const name = `${directions[direction].prefix}${index}`;
-    const { sets, known, ongoing } = writeSide(name, end[direction], direction, range);
-    const texts = [...(index === 0 ? exempt(probesOf(range), direction, range) : []), ...known];
-    return { sets, chain: { name, texts }, ongoing: ongoing(link) };
+    const known = writeKnown(name, end[direction], direction, range);
+    const ongoing = writeOngoing(name, end[direction], direction, tunnel);
+    const texts = [...(index === 0 ? exempt(probesOf(range), direction, range) : []), ...known.texts];
+    return {
+      ...joinLookups([
+        { ...known, chains: [{ name, texts }] },
+        { ...ongoing, chains: [] },
+      ]),
+      ongoing,
+    };
   });
-  const either: AccessChain = { name: `either${index}`, texts: sides.flatMap(({ ongoing }) => ongoing) };
-  return { chains: [...sides.map(({ chain }) => chain), either], sets: sides.flatMap(({ sets }) => sets) };
+  const either: AccessChain = { name: `either${index}`, texts: sides.flatMap(({ ongoing }) => ongoing.texts) };
+  return joinLookups([...sides, { chains: [either], classes: [], sets: [] }]);
+}
+
+/** A class may be that of several ends. */
+export function joinLookups(all: readonly Lookups[]): Lookups {
+  const classes = new Map(all.flatMap((each) => each.classes.map((chain) => [chain.name, chain] as const)));
+  return {
+    chains: all.flatMap(({ chains }) => chains),
+    classes: [...classes.values()],
+    sets: all.flatMap(({ sets }) => sets),
+  };
 }
 
 /** Accepts packets between peers that match. */
@@ -92,44 +104,62 @@ function exempt(matches: readonly string[], direction: Direction, range: Prefix)
   return matches.map((match) => `${match} ${remote} ${range} accept`);
 }
 
-/**
- * The sets of one direction, and the rules that search them: `known` for a connection in that
- * direction, `ongoing` for a TCP packet that may belong to one.
- */
-function writeSide(name: string, access: Access, direction: Direction, range: Prefix) {
-  const { other, port, arriving, leaving } = directions[direction];
+/** The rules for a connection in a direction, and the sets that they search. */
+function writeKnown(name: string, access: Access, direction: Direction, range: Prefix) {
+  const { prefix, other, port } = directions[direction];
+  const family = familyOf(range);
+  const icmp = family === 4 ? 'icmp' : 'ipv6-icmp';
+  const { sets, classes } = writeClasses(name, prefix, groupAccess(access), family, (admitted) => [
+    ...acceptPorts('tcp', port, admitted.tcp),
+    ...acceptPorts('udp', port, admitted.udp),
+    ...(admitted.icmp ? [`meta l4proto ${icmp} accept`] : []),
+  ]);
+  const refused: AccessSet[] =
+    access.refused.length === 0
+      ? []
+      : [{ name: refusedBy(name), type: `type ipv${family}_addr;`, elements: access.refused }];
+  const remote = `${other} ${protocolOf(range)} saddr`;
+  const texts = [...refuse(name, access, remote), ...lookUpClasses(sets, '', remote)];
+  return { texts, classes, sets: [...sets, ...refused] };
+}
+
+/** The same for a TCP packet that may belong to a connection in that direction. */
+function writeOngoing(name: string, access: Access, direction: Direction, { link, range }: Tunnel) {
+  const { prefix, arriving, leaving } = directions[direction];
   const ip = protocolOf(range);
-  const icmp = familyOf(range) === 4 ? 'icmp' : 'ipv6-icmp';
-  const sets = writeSets(name, access, familyOf(range));
-  const has = (suffix: string) => sets.some((set) => set.name === `${name}_${suffix}`);
-  const refuse = (by: string) => (has('refused') ? [`${by} @${name}_refused return`] : []);
-  const everything = (by: string) => (has('any') ? [`${by} @${name}_any accept`] : []);
-  const ports = (protocol: 'tcp' | 'udp', key: string) =>
-    [protocol, `${protocol}_wide`]
-      .filter(has)
-      .map((suffix) => `meta l4proto ${protocol} ${key} @${name}_${suffix} accept`);
-  const remote = `${other} ${ip} saddr`;
-  const known = [
-    ...refuse(remote),
-    ...ports('tcp', `${remote} . ${port}`),
-    ...ports('udp', `${remote} . ${port}`),
-    ...everything(remote),
-    ...(has('icmp') ? [`meta l4proto ${icmp} ${remote} @${name}_icmp accept`] : []),
-  ];
+  const [toTunnel, fromTunnel] = [`oifname "${link}"`, `oifname != "${link}"`];
+  const { sets, classes } = writeClasses(
+    ...([`${name}_ongoing`, `${prefix}_ongoing`, groupAccess(access), familyOf(range)] as const),
+    ({ tcp }) => [
+      ...acceptPorts('tcp', `tcp ${leaving}`, tcp).map((text) => `${toTunnel} ${text}`),
+      ...acceptPorts('tcp', `tcp ${arriving}`, tcp).map((text) => `${fromTunnel} ${text}`),
+    ],
+  );
   // A server of this side would keep connections to it by a rule for the other direction.
   const clients = (field: string) => (direction === 'outward' ? ` tcp ${field} >= ${firstClientPort}` : '');
-  const ongoing = (link: string) => {
-    const sides = [
-      [`iifname "${link}"${clients('dport')} ${ip} saddr`, arriving],
-      [`oifname "${link}"${clients('sport')} ${ip} daddr`, leaving],
-    ] as const;
+  const sides = [
+    [`${fromTunnel}${clients('dport')}`, `${ip} saddr`],
+    [`${toTunnel}${clients('sport')}`, `${ip} daddr`],
+  ] as const;
+  const texts = [
     // Only `outward`, the last side of a chain, refuses peers: nothing follows that could accept.
-    return [
-      ...sides.flatMap(([remote]) => refuse(remote)),
-      ...sides.flatMap(([remote, field]) => [...ports('tcp', `${remote} . tcp ${field}`), ...everything(remote)]),
-    ];
-  };
-  return { sets, known, ongoing };
+    ...sides.flatMap(([side, remote]) => refuse(name, access, `${side} ${remote}`)),
+    ...sides.flatMap(([side, remote]) => lookUpClasses(sets, `${side} `, remote)),
+  ];
+  return { texts, classes, sets };
+}
+
+const refusedBy = (name: string) => `${name}_refused`;
+
+function refuse(name: string, { refused }: Access, remote: string): string[] {
+  return refused.length === 0 ? [] : [`${remote} @${refusedBy(name)} return`];
+}
+
+function acceptPorts(protocol: 'tcp' | 'udp', field: string, ports: Admitted['tcp']): string[] {
+  if (ports.length === 0) return [];
+  const isAll = ports.some(({ first, last }) => first === 0 && last === 65_535);
+  const match = isAll ? '' : `${field} { ${ports.map(formatPorts).join(', ')} } `;
+  return [`meta l4proto ${protocol} ${match}accept`];
 }
 
 /** Linux, macOS and Windows choose no lower ports for clients by default. */
@@ -146,67 +176,4 @@ function probesOf(range: Prefix): string[] {
   // Another program may redirect the port to a service.
   const probe = `meta l4proto tcp ct status & dnat != dnat ct original proto-dst ${probedPort}`;
   return [`${echo} type { echo-request, echo-reply }`, probe];
-}
-
-/** Addresses that are allowed the same. */
-interface Group {
-  readonly range: NumberRange;
-  readonly admitted: Admitted;
-}
-
-/**
- * The sets of one direction. Their elements must not overlap, so peers and ranges have only what is
- * not allowed to all others.
- */
-function writeSets(name: string, access: Access, family: Family): AccessSet[] {
-  const { others, refused } = access;
-  const last = family === 4 ? 2n ** 32n - 1n : 2n ** 128n - 1n;
-  const special: Group[] = [...access.peers, ...access.ranges].map(({ range, admitted }) => ({
-    range,
-    admitted: others.everything ? nothing : without(admitted, others),
-  }));
-  const groups: Group[] = [{ range: { first: 0n, last }, admitted: others }, ...special];
-  const key = family === 4 ? 'ipv4_addr' : 'ipv6_addr';
-  const write = ({ range }: Group) => writeNumbers(range, family);
-  const isSingle = ({ first, last }: NumberRange) => first === last;
-  const portsOf = (protocol: 'tcp' | 'udp', wide: boolean) =>
-    groups.flatMap((group) =>
-      group.admitted[protocol]
-        .filter((ports) => wide !== (isSingle(group.range) && ports.first === ports.last))
-        .map((ports) => `${write(group)} . ${formatPorts(ports)}`),
-    );
-  const whole = (matches: (admitted: Admitted) => boolean) =>
-    groups.filter(({ admitted }) => matches(admitted)).map(write);
-  return [
-    ...(['tcp', 'udp'] as const).flatMap((protocol) => [
-      { name: `${name}_${protocol}`, type: `type ${key} . inet_service;`, elements: portsOf(protocol, false) },
-      {
-        name: `${name}_${protocol}_wide`,
-        type: `type ${key} . inet_service; flags interval;`,
-        elements: portsOf(protocol, true),
-      },
-    ]),
-    { name: `${name}_any`, type: `type ${key}; flags interval;`, elements: whole(({ everything }) => everything) },
-    { name: `${name}_icmp`, type: `type ${key}; flags interval;`, elements: whole(({ icmp }) => icmp) },
-    { name: `${name}_refused`, type: `type ${key};`, elements: refused },
-  ].filter(({ elements }) => elements.length > 0);
-}
-
-const nothing: Admitted = { everything: false, tcp: [], udp: [], icmp: false };
-
-/** What is allowed beyond what is allowed to all. */
-function without(admitted: Admitted, others: Admitted): Admitted {
-  if (admitted.everything) return { ...nothing, everything: true };
-  return {
-    everything: false,
-    tcp: subtractPorts(admitted.tcp, others.tcp),
-    udp: subtractPorts(admitted.udp, others.udp),
-    icmp: admitted.icmp && !others.icmp,
-  };
-}
-
-/** Writes addresses as nft(8) has them: one, or the first and the last. */
-export function writeNumbers({ first, last }: NumberRange, family: Family): string {
-  const start = addressIn(family, first);
-  return first === last ? start : `${start}-${addressIn(family, last)}`;
 }

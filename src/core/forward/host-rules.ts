@@ -15,7 +15,6 @@ import type { Ipv6Exceptions } from './ipv6-outside.ts';
 import { ipv6Rules } from './ipv6-rules.ts';
 import { findKeptSessions, type KeptSession } from './kept-sessions.ts';
 import { findEntrances, linkFinder } from './links-toward.ts';
-import { writeLinks } from './nft-words.ts';
 import { chains, type PacketRule } from './packet-rule.ts';
 import { returnPathRules } from './return-path-rules.ts';
 
@@ -103,32 +102,22 @@ export function hostRules(inputs: HostRulesInputs): HostRules {
   // A kept SSH session still ends when its peer expires.
   const closed = closedRules(inputs, behind);
   const rules = [...entering, ...arrival, ...returning, ...outside, ...forwarding, ...(closed?.rules ?? [])];
-  const inVrf = inputs.vrf === undefined ? null : matchMember(link, inputs.vrf);
   return {
-    rules: inVrf === null ? rules : rules.map(inVrf.rule),
-    ...(closed && { access: inVrf === null ? closed.filter : inVrf.access(closed.filter) }),
+    rules: inputs.vrf === undefined ? rules : rules.map((rule) => matchMember(rule, link)),
+    ...(closed && { access: closed.filter }),
     kept: kept.filter(({ local }) => !behind.some((each) => isMapped(each) && covers(each.local, local))),
   };
 }
 
 /**
- * Rewrites rules of a tunnel in a VRF. There, the kernel gives packets to and through this host the
- * VRF as their incoming interface, and the tunnel as its member (vrf_ip_rcv in drivers/net/vrf.c).
+ * Rewrites a rule of a tunnel in a VRF. There, the kernel gives packets to and through this host
+ * the VRF as their incoming interface, and the tunnel as its member (vrf_ip_rcv in
+ * drivers/net/vrf.c).
  */
-function matchMember(link: string, vrf: string) {
-  const own = `iifname "${link}"`;
-  const toMember = (text: string) =>
-    text.replaceAll(own, `meta sdifname "${link}"`).replaceAll('iifname != @', 'meta sdifname != @');
-  // A chain without a hook is also for sent packets, which have no incoming member.
-  const toEither = (text: string) => text.replaceAll(own, `iifname ${writeLinks([link, vrf])}`);
-  const hasVrf = ({ chain }: PacketRule) => / hook (?:input|forward) /.test(chains[chain]);
-  return {
-    rule: (rule: PacketRule) => (hasVrf(rule) ? { ...rule, text: toMember(rule.text) } : rule),
-    access: (filter: AccessFilter): AccessFilter => ({
-      ...filter,
-      chains: filter.chains.map(({ name, texts }) => ({ name, texts: texts.map(toEither) })),
-    }),
-  };
+function matchMember(rule: PacketRule, link: string): PacketRule {
+  if (!/ hook (?:input|forward) /.test(chains[rule.chain])) return rule;
+  const text = rule.text.replaceAll(`iifname "${link}"`, `meta sdifname "${link}"`);
+  return { ...rule, text: text.replaceAll('iifname != @', 'meta sdifname != @') };
 }
 
 /** The packet filter of a closed network; null in an open one. */

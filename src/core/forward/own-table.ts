@@ -35,7 +35,10 @@ export function isLoaded(firewall: Firewall, { firewall: marks }: Pick<Actual, '
   return marks !== null && sameMembers(firewallMarks(firewall), marks);
 }
 
-/** True if two firewalls of closed networks have the same rules and sets, with any elements. */
+/**
+ * True if two firewalls of closed networks have the same rules and sets, with any elements and
+ * classes.
+ */
 export function sameButElements(one: Firewall, other: Firewall): boolean {
   const shapeOf = ({ rules, access }: Firewall) => [
     ...rules.map((rule) => `${rule.chain} ${commentOf(rule)}`),
@@ -43,25 +46,6 @@ export function sameButElements(one: Firewall, other: Firewall): boolean {
     ...(access?.sets ?? []).map(({ name, type }) => `${name} ${type}`),
   ];
   return one.access !== undefined && other.access !== undefined && sameMembers(shapeOf(one), shapeOf(other));
-}
-
-/**
- * True if nft loads the whole table faster than it changes these elements. The kernel searches a
- * whole set for each removed pair of ranges (nft_pipapo_remove in net/netfilter/nft_set_pipapo.c).
- * The constants are microseconds, measured with nft 1.0.6 on Linux 6.18.
- */
-export function loadsFaster(firewall: Firewall, loaded: Firewall): boolean {
-  const sets = firewall.access?.sets ?? [];
-  const before = new Map(loaded.access?.sets.map(({ name, elements }) => [name, elements]));
-  let [load, change] = [0, 0];
-  for (const { name, type, elements } of sets) {
-    load += 4 * elements.length;
-    if (!/ \. .*interval/.test(type)) continue;
-    const [old, wanted] = [before.get(name) ?? [], new Set(elements)];
-    load += elements.length ** 2 / 1000;
-    change += (old.filter((each) => !wanted.has(each)).length * old.length) / 5;
-  }
-  return change > load;
 }
 
 /** Returns the sorted `chain comment` of each rule, as a host shows a loaded firewall. */

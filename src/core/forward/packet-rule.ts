@@ -65,10 +65,13 @@ export function commentOf({ name, chain, text, deadline }: PacketRule): string {
 /** Returns the sorted comments of chains without a hook, and the digest of all sets. */
 export function accessComments({
   chains: unhooked,
+  classes,
   identity,
-}: Pick<AccessFilter, 'chains' | 'identity'>): { chain: string; comment: string }[] {
+}: Pick<AccessFilter, 'chains' | 'classes' | 'identity'>): { chain: string; comment: string }[] {
   return [
-    ...unhooked.flatMap(({ name, texts }) => texts.map((text) => ({ chain: name, comment: accessComment(text) }))),
+    ...[...unhooked, ...classes].flatMap(({ name, texts }) =>
+      texts.map((text) => ({ chain: name, comment: accessComment(text) })),
+    ),
     { chain: elementsChain, comment: `cpn elements ${identity}` },
   ];
 }

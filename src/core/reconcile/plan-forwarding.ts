@@ -1,12 +1,4 @@
-import {
-  boundsForwarding,
-  firewallMarks,
-  hasTable,
-  isLoaded,
-  loadsFaster,
-  sameButElements,
-  tableOf,
-} from '../forward/own-table.ts';
+import { boundsForwarding, firewallMarks, hasTable, isLoaded, sameButElements, tableOf } from '../forward/own-table.ts';
 import type { Firewall } from '../forward/packet-rule.ts';
 import type { Actual } from '../host-state/actual.ts';
 import {
@@ -42,9 +34,7 @@ export function planFirewall(desired: Desired, actual: Actual, last: Firewall | 
     actual.firewall === null
       ? added('firewall', target, marks, desired.forwards ? whyForwarding(desired) : closesAddress)
       : updated('firewall', target, actual.firewall, marks, 'the rules differ');
-  const changesElements =
-    last !== null && isLoaded(last, actual) && sameButElements(last, firewall) && !loadsFaster(firewall, last);
-  const loaded = changesElements ? last : undefined;
+  const loaded = last !== null && isLoaded(last, actual) && sameButElements(last, firewall) ? last : undefined;
   return [{ do: 'set-firewall', firewall, ...(loaded && { loaded }), changes: [change] }];
 }
 

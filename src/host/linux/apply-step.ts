@@ -43,12 +43,12 @@ export async function applyStep(run: Run, step: Step): Promise<void> {
   }
 }
 
-/** Loads the whole table if its elements alone cannot be changed. */
+/** Loads the whole table if its elements and classes alone cannot be changed. */
 async function setFirewall(run: Run, { firewall, loaded, now }: SetFirewall): Promise<void> {
   parseLinkName(firewall.link);
   if (loaded !== undefined) {
     try {
-      await run('nft', ['-f', '-'], { input: renderElements(firewall, loaded) });
+      for (const input of renderElements(firewall, loaded)) await run('nft', ['-f', '-'], { input });
       return;
     } catch (error) {
       if (!(error instanceof CommandFailed)) throw error;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ServiceSocket } from '../../../src/core/forward/access-filter.ts';
-import { firewallMarks, loadsFaster, sameButElements } from '../../../src/core/forward/own-table.ts';
+import { firewallMarks, sameButElements } from '../../../src/core/forward/own-table.ts';
 import type { Firewall } from '../../../src/core/forward/packet-rule.ts';
 import type { AccessRules, Rule } from '../../../src/core/map/access-rules.ts';
 import type { Peer } from '../../../src/core/map/model.ts';
@@ -77,7 +77,7 @@ describe('the packet filter of a closed network', () => {
         'iifname "cpn0" oifname "cpn0" accept',
       ]);
       expect(elementsOf(firewall, 'device_ends')).toEqual(['10.77.0.5 : goto device0']);
-      expect(elementsOf(firewall, 'device0_tcp')).toEqual(['10.77.0.3 . 22']);
+      expect(elementsOf(firewall, 'device0_peers')).toEqual([expect.stringMatching(/^10\.77\.0\.3 : jump in_\w+$/)]);
       expect(firewall.access?.chains.find(({ name }) => name === 'device0')?.texts.at(-1)).toBe(
         'counter name "denied_in" drop',
       );
@@ -85,11 +85,26 @@ describe('the packet filter of a closed network', () => {
 
     it('lets nothing reach it where enforcement is required, unless each connector enforces', () => {
       const required = { requiresEnforcement: true };
-      expect(elementsOf(at(connector, required), 'device0_tcp')).toBeUndefined();
-      expect(elementsOf(at({ ...connector, enforcesRules: true }, required), 'device0_tcp')).toEqual([
-        '10.77.0.3 . 22',
-      ]);
+      expect(elementsOf(at(connector, required), 'device0_peers')).toBeUndefined();
+      expect(elementsOf(at({ ...connector, enforcesRules: true }, required), 'device0_peers')).toHaveLength(1);
     });
+  });
+
+  it('has one element for each peer, however many ports it is allowed', () => {
+    const ports = Array.from({ length: 20 }, (_, index) => ({ first: 1000 + 20 * index, last: 1010 + 20 * index }));
+    const crowd = Array.from({ length: 9 }, (_, index) =>
+      peer(10, { id: 10 + index, address: address(`10.77.0.${10 + index}`), tags: ['ops'] }),
+    );
+    const map = network([...peers, ...crowd], { rules: { rules: [{ ...ssh, ports }], requiresEnforcement: false } });
+    const { access } = desireFor(self, map, hasNft).firewall as Firewall;
+    const sizes = access?.sets.map(({ name, elements }) => [name, elements.length]);
+    expect(sizes).toEqual(
+      expect.arrayContaining([
+        ['in0_peers', 10],
+        ['in0_ongoing_peers', 10],
+      ]),
+    );
+    expect(access?.classes.map(({ texts }) => texts.length)).toEqual([1, 2]);
   });
 
   it('has the same marks for the same rules, and others for other elements', () => {
@@ -110,15 +125,33 @@ describe('a change of the rules', () => {
     const [step, ...more] = plan(after, loaded, 0, new Set(), before.firewall);
     expect(step).toMatchObject({ do: 'set-firewall', firewall: after.firewall, loaded: before.firewall });
     expect(more).toEqual([]);
-    const text = renderElements(after.firewall as Firewall, before.firewall as Firewall);
-    expect(text.split('\n')).toEqual([
-      'add element inet cpn_cpn0 in0_tcp { 10.77.0.4 . 22 }',
-      'flush chain inet cpn_cpn0 identity',
-      expect.stringMatching(/^add rule inet cpn_cpn0 identity return comment "cpn elements [0-9a-f]{16}"$/),
-      '',
+    const transactions = renderElements(after.firewall as Firewall, before.firewall as Firewall);
+    expect(transactions.map((text) => text.split('\n'))).toEqual([
+      [
+        expect.stringMatching(/^add element inet cpn_cpn0 in0_peers { 10\.77\.0\.4 : jump in_\w+ }$/),
+        expect.stringMatching(/^add element inet cpn_cpn0 in0_ongoing_peers { 10\.77\.0\.4 : jump in_ongoing_\w+ }$/),
+        'flush chain inet cpn_cpn0 identity',
+        expect.stringMatching(/^add rule inet cpn_cpn0 identity return comment "cpn elements [0-9a-f]{16}"$/),
+        '',
+      ],
     ]);
-    const back = renderElements(before.firewall as Firewall, after.firewall as Firewall);
-    expect(back).toContain('delete element inet cpn_cpn0 in0_tcp { 10.77.0.4 . 22 }\n');
+    const [back] = renderElements(before.firewall as Firewall, after.firewall as Firewall);
+    expect(back).toContain('delete element inet cpn_cpn0 in0_peers { 10.77.0.4 }\n');
+  });
+
+  it('adds a class for other ports before peers move to it, and deletes the class that they leave', () => {
+    const [one, other] = [firewallOf([ssh]), firewallOf([{ ...ssh, ports: [{ first: 8000, last: 8080 }] }])];
+    expect(sameButElements(one, other)).toBe(true);
+    const [created = '', moved = '', ...more] = renderElements(other, one);
+    expect(created).toMatch(
+      /^add chain inet cpn_cpn0 in_\w+\nadd rule inet cpn_cpn0 in_\w+ meta l4proto tcp ct original/,
+    );
+    expect(created).toContain('proto-dst { 8000-8080 } accept');
+    expect(created).not.toContain('element');
+    const [at, ...after] = ['delete element ', 'add element ', 'delete chain '].map((verb) => moved.indexOf(verb));
+    expect([at, ...after].every((each) => each !== undefined && each >= 0)).toBe(true);
+    expect([at, ...after]).toEqual([at, ...after].toSorted((a = 0, b = 0) => a - b));
+    expect(more).toEqual([]);
   });
 
   it('loads the whole table if anything else differs, or another table is in place', () => {
@@ -138,7 +171,7 @@ describe('a change of the rules', () => {
     const router = firewallOf([ssh], [], connector);
     const split = firewallOf([{ ...ssh, to: [{ kind: 'cidr', prefix: prefix('192.168.50.8/29') }] }], [], connector);
     expect(renderFirewall(split)).toContain('192.168.50.8-192.168.50.15 : jump in2');
-    expect(renderElements(router, split)).toContain(
+    expect(renderElements(router, split).join('')).toContain(
       'delete element inet cpn_cpn0 in_ends { 192.168.50.0-192.168.50.7, ',
     );
   });
@@ -154,27 +187,7 @@ describe('a change of the rules', () => {
       expect(texts).not.toContain('iifname "cpn0"');
     }
     expect(textsOf(inVrf, 'arriving').join('\n')).toContain('iifname "cpn0" ');
-    const unhooked = (inVrf.access?.chains ?? []).flatMap(({ texts }) => texts).join('\n');
-    expect(unhooked).toContain('iifname { "cpn0", "red" } ip saddr');
-    expect(unhooked).not.toContain('sdifname');
-  });
-
-  it('is loaded as a whole where nft would take longer to remove many ranges of ports', () => {
-    const many = Array.from({ length: 200 }, (_, index) =>
-      peer(10, { id: 10 + index, address: address(`10.77.1.${index}`), tags: ['ops'] }),
-    );
-    const withPorts = (...ports: Rule['ports']) => {
-      const rules = [{ ...ssh, ports: [...ports, { first: 9000, last: 9100 }] }];
-      const map = network([...peers, ...many], {
-        cidr: prefix('10.77.0.0/16'),
-        rules: { rules, requiresEnforcement: false },
-      });
-      return desireFor(self, map, hasNft).firewall as Firewall;
-    };
-    const more = withPorts({ first: 80, last: 90 });
-    expect(loadsFaster(withPorts(), more)).toBe(true);
-    expect(loadsFaster(more, withPorts())).toBe(false);
-    const singles = (last: number) => firewallOf([{ ...ssh, ports: [{ first: last, last }] }]);
-    expect(loadsFaster(singles(22), singles(23))).toBe(false);
+    const { chains = [], classes = [] } = inVrf.access ?? {};
+    expect([...chains, ...classes].flatMap(({ texts }) => texts).join('\n')).not.toContain('iifname');
   });
 });

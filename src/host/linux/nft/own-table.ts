@@ -31,9 +31,9 @@ export function renderFirewall({ link, rules, access }: Firewall, now: number | 
 }
 
 /** Renders chains and sets, which come before the rules that refer to them. */
-function renderAccess({ family, chains: unhooked, sets, identity }: AccessFilter): string[] {
+function renderAccess({ family, chains: own, classes, sets, identity }: AccessFilter): string[] {
   const address = `ipv${family}_addr`;
-  const marker = accessComments({ chains: [], identity }).map(({ comment }) => `return comment "${comment}"`);
+  const unhooked = [...own, ...classes];
   const render = (name: string, lines: readonly string[]) =>
     `  chain ${name} {\n${lines.map((line) => `    ${line}\n`).join('')}  }\n`;
   return [
@@ -44,34 +44,51 @@ function renderAccess({ family, chains: unhooked, sets, identity }: AccessFilter
       const kind = type.includes(' : verdict') ? 'map' : 'set';
       return `  ${kind} ${name} { ${type} elements = { ${elements.join(', ')} } }\n`;
     }),
-    ...unhooked.map(({ name, texts }) =>
-      render(
-        name,
-        texts.map((text) => `${text} comment "${accessComment(text)}"`),
-      ),
-    ),
-    render(elementsChain, marker),
+    ...unhooked.map(({ name, texts }) => render(name, texts.map(withComment))),
+    render(elementsChain, [markOf(identity)]),
   ];
 }
 
+const withComment = (text: string) => `${text} comment "${accessComment(text)}"`;
+
+/** Writes the rule that identifies the elements. */
+function markOf(identity: string): string {
+  return accessComments({ chains: [], classes: [], identity })
+    .map(({ comment }) => `return comment "${comment}"`)
+    .join();
+}
+
 /**
- * Renders the transaction that changes only elements of the sets of a closed network, from `loaded`
- * to `firewall`.
+ * Renders the transactions that change only elements and classes of a closed network, from `loaded`
+ * to `firewall`. New classes have a transaction of their own: a packet that is on its way during
+ * the second one finds their rules.
  */
-export function renderElements({ link, access }: Firewall, loaded: Firewall): string {
+export function renderElements({ link, access }: Firewall, loaded: Firewall): readonly string[] {
+  if (access === undefined || loaded.access === undefined) throw new InvalidValue('packet rules', link, 'have no sets');
   const table = `inet ${tableOf(link)}`;
-  const before = new Map(loaded.access?.sets.map(({ name, elements }) => [name, elements]));
+  const isIn = (list: AccessFilter['classes']) => {
+    const names = new Set(list.map(({ name }) => name));
+    return ({ name }: { name: string }) => names.has(name);
+  };
+  const [isOld, isWanted] = [isIn(loaded.access.classes), isIn(access.classes)];
+  const created = access.classes
+    .filter((each) => !isOld(each))
+    .flatMap(({ name, texts }) => [
+      `add chain ${table} ${name}`,
+      ...texts.map((text) => `add rule ${table} ${name} ${withComment(text)}`),
+    ]);
+  const removed = loaded.access.classes
+    .filter((each) => !isWanted(each))
+    .flatMap(({ name }) => [`flush chain ${table} ${name}`, `delete chain ${table} ${name}`]);
+  const before = new Map(loaded.access.sets.map(({ name, elements }) => [name, elements]));
   const change = (verb: 'add' | 'delete', name: string, elements: readonly string[]) =>
     elements.length === 0 ? [] : [`${verb} element ${table} ${name} { ${elements.join(', ')} }`];
-  const changes = (access?.sets ?? []).map(({ name, elements }) => {
+  const changes = access.sets.map(({ name, elements }) => {
     const [old, wanted] = [new Set(before.get(name)), new Set(elements)];
+    // An element of a map is deleted by its key.
+    const gone = [...old].filter((each) => !wanted.has(each)).map((each) => each.replace(/ : .*/, ''));
     return {
-      // An element of a map is deleted by its key.
-      removals: change(
-        'delete',
-        name,
-        [...old].filter((each) => !wanted.has(each)).map((each) => each.replace(/ : .*/, '')),
-      ),
+      removals: change('delete', name, gone),
       additions: change(
         'add',
         name,
@@ -79,14 +96,14 @@ export function renderElements({ link, access }: Firewall, loaded: Firewall): st
       ),
     };
   });
-  const marks = access ? accessComments({ chains: [], identity: access.identity }) : [];
-  return [
+  const elements = [
     ...changes.flatMap(({ removals }) => removals),
     ...changes.flatMap(({ additions }) => additions),
+    ...removed,
     `flush chain ${table} ${elementsChain}`,
-    ...marks.map(({ comment }) => `add rule ${table} ${elementsChain} return comment "${comment}"`),
-    '',
-  ].join('\n');
+    `add rule ${table} ${elementsChain} ${markOf(access.identity)}`,
+  ];
+  return [created, elements].filter((lines) => lines.length > 0).map((lines) => `${lines.join('\n')}\n`);
 }
 
 /** Rules that only an nft and a kernel can load that map prefixes. They are never loaded. */
