@@ -92,7 +92,7 @@ export function isError({ protocol, transport }: Pick<Arrived, 'protocol' | 'tra
   return (protocol === 1 && [3, 4, 5, 11, 12].includes(type)) || (protocol === 58 && type < 128);
 }
 
-function checksum(bytes: Buffer): number {
+export function checksum(bytes: Buffer): number {
   let sum = 0;
   for (let at = 0; at < bytes.length; at += 2) sum += ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0);
   while (sum > 0xffff) sum = (sum & 0xffff) + (sum >>> 16);
