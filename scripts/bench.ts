@@ -26,6 +26,7 @@ import { compareRelayDeaths } from './measure/host/relay-deaths.ts';
 import { compareRevoke } from './measure/host/revoke.ts';
 import { compareStart } from './measure/host/start.ts';
 import { compareTables } from './measure/host/tables.ts';
+import { compareRules } from './measure/rules/rules.ts';
 import { measureConsole } from './measure/service/console.ts';
 import { compareGrowth } from './measure/service/growth.ts';
 import { benchPush } from './measure/service/push-bench.ts';
@@ -52,6 +53,7 @@ const subjects: Readonly<Record<string, (rounds?: number) => Promise<Comparison[
   relay: compareRelayDeaths,
   maps: compareMaps,
   routers: compareRouters,
+  rules: compareRules,
   spread: compareShares,
 };
 
@@ -68,7 +70,7 @@ const quickSubjects = {
 };
 
 const usage = `usage: scripts/bench all|${Object.keys(subjects).join('|')}… [--json FILE]
-       scripts/bench failover|health|proxies|relay|revoke|routers [--rounds N]
+       scripts/bench failover|health|proxies|relay|revoke|routers|rules [--rounds N]
        scripts/bench offline [--rounds N] [--hosts N]
        scripts/bench health --churn MINUTES [--replicas]
        scripts/bench check|record [--help]
@@ -78,6 +80,8 @@ Measures all subjects, or those named, each against what a user would have inste
 "record" adds figures to the history in docs/performance.md. "check" fails where a figure is worse than the last recorded one.
 "relay" cuts the upstream of the relay 50 times, or N times, under a TCP and an SSH session of two hosts without endpoints.
 "routers" moves the connector in service 20 times, or N times, with keepalived and BIRD in its LAN. "spread" simulates 1,000 hosts.
+"rules" takes the rules of running flows away 100 times, or N times. It measures a connector with 1,000 rules, and the control plane
+with 10,000 peers that wait.
 "revoke" removes a peer 20 times, or N times, in networks of 2, 3 and 100.
 "failover" has the connector in service die 20 times, or N times: of each kind, and at each moment. Then laptops come back from sleep,
 and their link comes back, with a preferred standby that never answered.
@@ -114,7 +118,7 @@ async function main(argv: string[]): Promise<number> {
   );
   const hasWrongRounds =
     rounds !== undefined &&
-    (!/^(failover|health|offline|proxies|relay|revoke|routers)$/.test(names.join()) || !(rounds >= 1));
+    (!/^(failover|health|offline|proxies|relay|revoke|routers|rules)$/.test(names.join()) || !(rounds >= 1));
   const hasWrongChurn = churn !== undefined && (names.join() !== 'health' || rounds !== undefined || !(churn > 0));
   const isChurn = churn !== undefined;
   const measureChurn = () => compareFalseAlarms(churn ?? 0, values.replicas);

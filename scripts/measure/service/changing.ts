@@ -29,21 +29,27 @@ export interface Round {
   readonly statuses: readonly number[];
 }
 
-/**
- * Changes a peer's endpoint, and receives all replies that the change brings, each client process
- * its own.
- */
-export async function change(
+/** Processes of clients, and the replies that a change brings to each. */
+export type Expected = readonly { readonly clients: Clients; readonly replies: number }[];
+
+/** Changes a peer's endpoint, and receives all replies that the change brings. */
+export function change(
   { admin, token }: Admin,
   { network, peer }: Member,
   number: number,
-  expected: readonly { readonly clients: Clients; readonly replies: number }[],
+  expected: Expected,
 ): Promise<Round> {
+  const endpoint = `198.51.100.7:${1024 + number}`;
+  const path = `/api/networks/${network}/peers/${peer}`;
+  return receiveReplies(() => send(admin, 'PATCH', path, { endpoint }, token), expected);
+}
+
+/** Makes a change, and receives all replies that it brings, each client process its own. */
+export async function receiveReplies(make: () => Promise<unknown>, expected: Expected): Promise<Round> {
   const receiving = expected.filter(({ replies }) => replies > 0);
   for (const { clients, replies } of receiving) await clients.request({ kind: 'expect', replies }, 'expecting');
   const sent = process.hrtime.bigint();
-  const endpoint = `198.51.100.7:${1024 + number}`;
-  await send(admin, 'PATCH', `/api/networks/${network}/peers/${peer}`, { endpoint }, token);
+  await make();
   const answered = process.hrtime.bigint();
   const received = await Promise.all(receiving.map(({ clients }) => clients.receive('replies')));
   return {
@@ -136,7 +142,13 @@ export async function logIn(admin: Dispatcher, owner: { email: string; password:
 }
 
 /** Sends a request, and returns the body of the answer, which must be a success. */
-export async function send(admin: Dispatcher, method: 'POST' | 'PATCH', path: string, json: object, token?: string) {
+export async function send(
+  admin: Dispatcher,
+  method: 'POST' | 'PATCH' | 'PUT',
+  path: string,
+  json: object,
+  token?: string,
+) {
   const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) };
   const { statusCode, body } = await admin.request({ method, path, headers, body: JSON.stringify(json) });
   const text = await body.text();

@@ -13,14 +13,16 @@ export type ServerOrder =
       /** The URL of a PostgreSQL database; null for one in the folder. */
       readonly database: string | null;
       /**
-       * Networks that are there from the start, without a request; none where the database is
-       * shared.
+       * Networks that are there from the start, without a request; none where other processes share
+       * the database.
        */
       readonly networks: number;
       /** Of each of them. */
       readonly peers: number;
       /** The peers of the one network report, and the console is served. */
       readonly isReporting?: boolean;
+      /** The peers have tags, and their hosts enforce rules. */
+      readonly isTagged?: boolean;
     }
   | { readonly kind: 'look' }
   | { readonly kind: 'end' };
@@ -30,8 +32,9 @@ export interface Used {
   /** Requests that wait now. */
   readonly waiting: number;
   readonly cpuMs: number;
-  /** Memory that is resident now, in MiB. */
+  /** Memory that is resident now, in MiB, and the most so far. */
   readonly rssMiB: number;
+  readonly mostRssMiB: number;
   /** Statements to the database, without those that begin and end transactions. */
   readonly statements: number;
   /** Transactions that were committed. */

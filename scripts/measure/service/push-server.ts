@@ -6,8 +6,10 @@ import { pino } from 'pino';
 import { findConsole } from '../../../src/control-plane/http/console.ts';
 import { ChangeNotifier } from '../../../src/control-plane/push/change-notifier.ts';
 import { type ServeOptions, serve } from '../../../src/control-plane/serve.ts';
+import { openPostgres } from '../../../src/control-plane/store/postgres/store.ts';
 import { openStore } from '../../../src/control-plane/store/sqlite/store.ts';
 import { Secret } from '../../../src/core/crypto/secret.ts';
+import { fillTags } from '../rules/tags.ts';
 import { counted, countStatements } from './counted-statements.ts';
 import { fillNetworks, fillReports } from './fill-networks.ts';
 import type { Member, ServerAnswer, ServerOrder } from './push-messages.ts';
@@ -17,10 +19,11 @@ let notifier = new ChangeNotifier();
 const owner = { email: 'owner@example.net', password: 'correct horse battery staple' };
 
 const answers: { [Kind in ServerOrder['kind']]: (order: ServerOrder & { kind: Kind }) => Promise<ServerAnswer> } = {
-  serve: async ({ folder, database, networks, peers, isReporting = false }) => {
+  serve: async (order) => {
+    const { folder, database, networks, isReporting = false } = order;
     const options = optionsFor(folder, database);
     // The first start makes the owner and its organization.
-    const members = networks === 0 ? [] : await fillAfter(options, networks, peers, isReporting);
+    const members = networks === 0 ? [] : await fillAfter(options, order);
     notifier = new ChangeNotifier();
     const { url } = await serve({ ...options, notifier, console: isReporting ? findConsole() : null });
     return { kind: 'serving', url, owner, members };
@@ -28,7 +31,9 @@ const answers: { [Kind in ServerOrder['kind']]: (order: ServerOrder & { kind: Ki
   look: async () => {
     const { user, system } = process.cpuUsage();
     const rssMiB = process.memoryUsage.rss() / 2 ** 20;
-    return { kind: 'looked', waiting: notifier.count(), cpuMs: (user + system) / 1000, rssMiB, ...counted };
+    const mostRssMiB = process.resourceUsage().maxRSS / 2 ** 10;
+    const used = { waiting: notifier.count(), cpuMs: (user + system) / 1000, rssMiB, mostRssMiB };
+    return { kind: 'looked', ...used, ...counted };
   },
   end: async () => process.exit(0),
 };
@@ -41,19 +46,25 @@ process.on('disconnect', () => process.exit(0));
 
 async function fillAfter(
   options: ServeOptions,
-  networks: number,
-  peers: number,
-  isReporting: boolean,
+  { networks, peers, isReporting, isTagged }: ServerOrder & { kind: 'serve' },
 ): Promise<Member[]> {
   await (await serve(options)).close();
-  const store = await openStore(options.dataDir);
+  const store = await openStoreOf(options);
   try {
     const members = await fillNetworks(store.db, networks, peers);
     if (isReporting) await fillReports(store.db, members);
+    if (isTagged) await fillTags(store.db, members);
     return members;
   } finally {
     await store.close();
   }
+}
+
+async function openStoreOf({ dataDir, database }: ServeOptions) {
+  const nothing = () => {};
+  if (!database) return openStore(dataDir);
+  const events = { notify: nothing, isAwaited: () => false, notifyAll: nothing, lost: nothing, openToOthers: nothing };
+  return openPostgres(database, events);
 }
 
 function optionsFor(folder: string, database: string | null): ServeOptions {
