@@ -1,6 +1,7 @@
 import type { Rule } from '../map/access-rules.ts';
 import type { Peer } from '../map/model.ts';
 import { type Address, covers } from '../net/cidr.ts';
+import { findOwnConnector } from '../routing/topology/via-connectors.ts';
 import { type Decision, evaluate, rulesBetween } from '../rules/evaluate.ts';
 import { formatPorts } from '../rules/selector.ts';
 import { type Check, passes, stops } from './check.ts';
@@ -54,11 +55,16 @@ function describeRule({ name, protocol, ports }: Rule): string {
   return `rule "${name}" allows ${what === 'any' ? 'everything' : what}`;
 }
 
-/** Names this host, and the one at the other end: the peer itself, or the connector of a route. */
-function listPoints(address: Address, { map, desired }: NetworkOnHost): string {
+/**
+ * Names this host, and the one at the other end: the peer itself, or the connector of a route or of
+ * a device.
+ */
+function listPoints(address: Address, { map, desired, address: own }: NetworkOnHost): string {
   const owner = covers(map.cidr, address) ? null : findOwner(address, desired.config.peers);
   const other = map.peers.find((peer) => peer.address === address || peer.publicKey === owner?.publicKey);
-  return other === undefined ? 'this host' : `this host and ${describePoint(other)}`;
+  const connector = other && !other.enforcesRules ? findOwnConnector(other, map) : null;
+  const point = connector ?? other;
+  return point === undefined || point.address === own ? 'this host' : `this host and ${describePoint(point)}`;
 }
 
 function describePoint({ name, enforcesRules }: Peer): string {

@@ -11,6 +11,7 @@ const peers = [
   self,
   peer(4, { name: 'db', endpoint: dialled(4), enforcesRules: true }),
   peer(5, { name: 'old', endpoint: dialled(5) }),
+  peer(6, { name: 'phone', via: { connector: 1 } }),
 ];
 const rule = (name: string, changes: Partial<Rule>): Rule => ({
   ...{ name, from: [{ kind: 'tag', tag: 'ops' }], to: [{ kind: 'any' }], protocol: 'tcp', ports: [] },
@@ -45,6 +46,7 @@ describe('the rules in an explanation', () => {
       tcp(80),
       'rule "web" allows tcp 80; decided at this host and old, which states no enforcement of rules',
     ],
+    ['10.77.0.6', tcp(80), 'rule "web" allows tcp 80; decided at this host and edge-1'],
     ['192.168.50.7', { protocol: 'udp', port: 53 }, 'rule "files" allows udp 53; decided at this host and edge-1'],
     ['10.77.0.4', { protocol: 'icmp', port: null }, 'icmp is never filtered; decided at this host and db'],
     ['10.77.0.4', null, 'rule "web" allows tcp 80, 8000-8080; decided at this host and db'],
