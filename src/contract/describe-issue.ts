@@ -20,3 +20,24 @@ export function describeIssue(issue: z.core.$ZodIssue): string {
       return 'is not what the contract allows';
   }
 }
+
+/** Like {@link describeIssue} for a value that a person wrote, with what to write instead. */
+export function describeMistake(
+  issue: z.core.$ZodIssue,
+  value: unknown,
+): { readonly rule: string; readonly remedy?: string } {
+  const expected = issue.code === 'invalid_type' ? issue.expected : null;
+  if (value === undefined || value === null) {
+    const words = issue.code === 'invalid_value' ? `write ${issue.values.join(' or ')}` : 'add it';
+    return { rule: 'is missing', remedy: expected === 'array' ? 'write a list, or [] for none' : words };
+  }
+  if (expected === 'array') {
+    const remedy = typeof value === 'object' ? 'write each entry on a line with "- "' : `write a list: [${value}]`;
+    return { rule: 'is no list', remedy };
+  }
+  if (expected === 'object') return { rule: 'has no fields', remedy: 'write each as "field: value"' };
+  if (expected === 'boolean') return { rule: 'is neither true nor false' };
+  if (expected === 'string' && typeof value !== 'object')
+    return { rule: 'is no text', remedy: `write it in quotes: "${value}"` };
+  return { rule: describeIssue(issue) };
+}

@@ -80,6 +80,14 @@ const selectorShown = z.string().meta({ maxLength: 160 });
 
 const explanation = z.string().meta({ maxLength: 1000 });
 
+/** The maximum number of warnings in a reply. */
+export const mostWarnings = 100;
+
+const warnings = z.array(explanation).max(mostWarnings).meta({
+  description:
+    'What is probably a mistake: a tag that no peer has, and a host with too many elements of packet filters.',
+});
+
 /** What applies the rules to connections that go to a peer. */
 export const Enforcement = z
   .object({
@@ -100,6 +108,7 @@ export const NetworkRules = z
     tests: z.array(RuleTest),
     require_enforcement: z.boolean(),
     enforcement: z.array(Enforcement).meta({ description: 'Every peer of the map.' }),
+    warnings,
     confirm_until: instant
       .optional()
       .meta({ description: 'When the earlier rules return. Absent if these rules are confirmed.' }),
@@ -146,6 +155,7 @@ export const RulesPreview = z
     refused: z.array(z.object({ from: selectorShown, to: selectorShown, why: explanation })).meta({
       description: 'Connections that a rule allows, and that cannot keep their source, so that they are refused.',
     }),
+    warnings,
   })
   .meta({ id: 'RulesPreview' });
 export type RulesPreview = z.infer<typeof RulesPreview>;
@@ -159,6 +169,10 @@ export const RuleDecision = z
     port: z.int().min(1).max(65_535).optional(),
     verdict: z.enum(['allow', 'deny']),
     rule: z.string().nullable().meta({ description: 'The name of the rule that allows; null without one.' }),
+    ports: z
+      .array(z.string())
+      .optional()
+      .meta({ description: 'The ports that are allowed, where the request names none and not all are.' }),
     why: explanation,
     points: z
       .array(

@@ -177,7 +177,7 @@ describe('personal tokens', () => {
     const reply = json(422, { message: 'password-canary', errors: { password: ['password-canary is wrong'] } });
     const { failure, request } = await ask(reply, (it) => it.createToken({ name: 'ci', password }));
     expect(JSON.parse(request?.body ?? '')).toEqual({ name: 'ci', password: 'password-canary' });
-    expect(failure).toMatchObject({ name: 'Refused', fields: ['password'] });
+    expect(failure).toMatchObject({ name: 'Refused', fields: [{ field: 'password' }] });
     expect(failure?.message).not.toContain('canary');
   });
 

@@ -44,6 +44,8 @@ describe('a command line that cannot be read', () => {
     [['join', '--masq'], 'cpn join has no flag --masq; did you mean --masquerade?'],
     [['join', '--no-acept-routes=1'], 'cpn join has no flag --no-acept-routes; did you mean --accept-routes?'],
     [['status', '-x'], 'cpn status has no flag -x; "cpn status --help" lists its flags'],
+    [['peer', 'update', 'office', 'web', '--tags', 'ops'], '--tags takes no value; did you mean --tag?'],
+    [['status', 'office', '--json', 'cpn1'], '--json takes no value; leave out "cpn1"'],
     [['status', 'office', 'cpn1'], 'unexpected argument "cpn1"; usage: cpn status [network]'],
     [
       ['network', 'create', 'office'],

@@ -4,6 +4,7 @@ import { changeTags } from '../../src/console/logic/peers/connectors.ts';
 import { searchPeers } from '../../src/console/logic/peers/peer-text.ts';
 import {
   countSeconds,
+  describeChange,
   describeProblems,
   describeTested,
   describeTraffic,
@@ -38,6 +39,7 @@ const stored: NetworkRules = {
   ...{ mode: 'closed', rules: [ssh, web], require_enforcement: false, confirm_until: at },
   tests: [{ from: 'peer:web 1', to: 'peer:db', protocol: 'tcp', port: 5432, expect: 'deny' }],
   enforcement: [{ peer: { id: 1, name: 'web 1' }, by: 'destination' }],
+  warnings: [],
 };
 
 describe('a draft', () => {
@@ -124,6 +126,11 @@ test.each([
   [{ protocol: 'tcp', ports: ['22', '8000-8080'] }, 'tcp 22, 8000-8080'],
 ] as const)('connections of %j read %s', (traffic, text) => {
   expect(describeTraffic({ ...traffic, ports: [...traffic.ports] })).toBe(text);
+});
+
+test('of ICMP between peers, a preview leaves out echo requests', () => {
+  const icmp = (from: string) => describeChange({ from, to: 'peer:db', protocol: 'icmp', ports: [] });
+  expect(['peer:web', 'any', 'route:192.168.50.0/24'].map(icmp)).toEqual(['icmp except echo', 'icmp', 'icmp']);
 });
 
 test('tests, modes and enforcement have their words', () => {

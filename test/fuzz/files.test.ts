@@ -178,16 +178,16 @@ fuzz(
   [
     fc.oneof(
       mutated(fc.constant(rulesText)),
-      mutatedJson(fc.constant(parseRules(rulesText, 'f')), ['mode', 'rules', 'from', 'ports']).map((value) =>
+      mutatedJson(fc.constant(parseRules(rulesText, 'f').rules), ['mode', 'rules', 'from', 'ports']).map((value) =>
         JSON.stringify(value),
       ),
     ),
   ],
   (text) => {
-    const read = unlessRefused([InvalidValue, WrongUsage], () => parseRules(text, 'f'));
+    const read = unlessRefused([InvalidValue, WrongUsage], () => parseRules(text, 'f').rules);
     if (read === null) return;
     const written = formatRules(read);
-    expect(parseRules(written, 'f')).toEqual(read);
+    expect(parseRules(written, 'f').rules).toEqual(read);
     expect(printableLines(written)).toBe(written);
   },
 );

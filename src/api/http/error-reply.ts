@@ -115,16 +115,13 @@ export function statusName(status: number): string {
 }
 
 /** Formats `{"message", "errors": {field: [rule]}}` as one line; null for other bodies. */
-function reasonIn(body: unknown, { secrets }: ReplyLimits): string | null {
+function reasonIn(body: unknown, reading: ReplyLimits): string | null {
   if (!isRecord(body)) return null;
   const message =
-    typeof body.message === 'string' ? sanitizeForMessage(body.message, secrets, 200).replace(/\.$/, '') : '';
-  const fields = isRecord(body.errors) ? Object.entries(body.errors) : [];
-  const rules = fields.slice(0, 5).map(([field, rule]) => {
-    const lines = [rule].flat().filter((line) => typeof line === 'string');
-    return `${sanitizeForMessage(field, secrets, 40)}: ${sanitizeForMessage(lines.slice(0, 3).join(', '), secrets, 200)}`;
-  });
-  if (rules.length > 0 && fields.every(([field]) => message.includes(field))) return rules.join('; ');
+    typeof body.message === 'string' ? sanitizeForMessage(body.message, reading.secrets, 200).replace(/\.$/, '') : '';
+  const fields = fieldsIn(body, reading);
+  const rules = fields.slice(0, 5).map(({ field, rule }) => `${field}: ${rule}`);
+  if (rules.length > 0 && fields.every(({ field }) => message.includes(field))) return rules.join('; ');
   const details = rules.length === 0 ? '' : `(${rules.join('; ')})`;
   return [message, details].filter((part) => part !== '').join(' ') || null;
 }
@@ -140,9 +137,15 @@ function deletionIn(body: unknown): Refused['deleted'] {
     : null;
 }
 
-function fieldsIn(body: unknown, { secrets }: ReplyLimits): string[] {
-  const fields = isRecord(body) && isRecord(body.errors) ? Object.keys(body.errors) : [];
-  return fields.slice(0, 20).map((field) => sanitizeForMessage(field, secrets, 40));
+function fieldsIn(body: unknown, { secrets }: ReplyLimits): Refused['fields'] {
+  const fields = isRecord(body) && isRecord(body.errors) ? Object.entries(body.errors) : [];
+  return fields.slice(0, 20).map(([field, rule]) => {
+    const lines = [rule].flat().filter((line) => typeof line === 'string');
+    return {
+      field: sanitizeForMessage(field, secrets, 40),
+      rule: sanitizeForMessage(lines.slice(0, 3).join(', '), secrets, 200),
+    };
+  });
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -27,10 +27,10 @@ export const applyRulesFile: Command = {
   async run(input) {
     readConfirmWithin(input);
     const { readRulesFile } = await import('../rules/rules-file.ts');
-    const wanted = await readRulesFile(input.argument('file') ?? '');
+    const { rules: wanted, at } = await readRulesFile(input.argument('file') ?? '');
     const { service, network } = await openRuledNetwork(input, input.text('network'));
     const { rules: current, etag } = await service.readRules(network);
-    return applyRules(input, { service, network, current, etag, wanted }, input.switch('dry-run'));
+    return applyRules(input, { service, network, current, etag, wanted, at }, input.switch('dry-run'));
   },
 };
 
@@ -57,8 +57,8 @@ export const editRules: Command = {
         isDone = true;
         return exitCodes.done;
       }
-      const wanted = parseRules(text, editor.path);
-      const exitCode = await applyRules(input, { service, network, current, etag, wanted });
+      const { rules: wanted, at } = parseRules(text, editor.path);
+      const exitCode = await applyRules(input, { service, network, current, etag, wanted, at });
       isDone = exitCode === exitCodes.done;
       return exitCode;
     } finally {

@@ -5,7 +5,7 @@ import { apiFlags, jsonFlag } from '../input/flags.ts';
 import { type Input, parseChoice } from '../input/input.ts';
 import { note, print, printJson, warn } from '../output/output.ts';
 import type { Command } from '../parse/command.ts';
-import { confirmCommand } from '../rules/apply-rules.ts';
+import { confirmCommand, locateRefusal } from '../rules/apply-rules.ts';
 import { networkFlag, openRuledNetwork, rulesNetwork, toFileRules } from '../rules/open-rules.ts';
 import { describeTests } from '../rules/show-preview.ts';
 import { describeDecision, describeRules } from '../rules/show-rules.ts';
@@ -51,8 +51,10 @@ export const testRules: Command = {
     const file = input.argument('file');
     const given = file === undefined ? null : await (await import('../rules/rules-file.ts')).readRulesFile(file);
     const { service, network } = await openRuledNetwork(input, input.text('network'));
-    const rules = given ?? toFileRules((await service.readRules(network)).rules);
-    const { tests } = await service.previewRules(network, rules);
+    const { tests } =
+      given === null
+        ? await service.previewRules(network, toFileRules((await service.readRules(network)).rules))
+        : await locateRefusal(given.at, service.previewRules(network, given.rules));
     if (input.switch('json')) printJson({ tests });
     else if (tests.length === 0) note('there is no test');
     else print(describeTests(tests));
@@ -118,8 +120,11 @@ export const confirmRules: Command = {
   examples: ['cpn rules confirm office'],
   async run(input) {
     const { service, network } = await openRuledNetwork(input, input.argument('network'));
+    const { rules: before } = await service.readRules(network);
+    // It also refuses rules that were not confirmed in time.
     const rules = await service.confirmRules(network);
     if (input.switch('json')) printJson(rules);
+    else if (before.confirm_until === undefined) note('nothing was changed: no rules wait for a confirmation');
     else note('confirmed the rules');
     return exitCodes.done;
   },

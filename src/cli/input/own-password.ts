@@ -23,7 +23,7 @@ export async function withOwnPassword<Result>(
   try {
     return await request();
   } catch (error) {
-    if (!(error instanceof Refused && error.fields.includes(field))) throw error;
+    if (!(error instanceof Refused && error.fields.some((each) => each.field === field))) throw error;
     if (!hasTerminal()) {
       const remedy = `give --${flag}, or run "cpn login" again`;
       throw new WrongUsage(`${what} needs your password, because your login is more than 5 minutes ago; ${remedy}`);

@@ -55,6 +55,8 @@ function explainUnknown(
   // For a flag with dashes, yargs also names its camel-cased form.
   const flag = typed.find((name) => [name, name.replace(/^no-/, '')].some((each) => names.includes(each)));
   if (flag === undefined) {
+    const valued = explainValue(names[0], argv, command);
+    if (valued !== null) return valued;
     const usage = command?.argument
       ? `usage: ${title} ${command.argument.usage}`
       : `example: ${command?.examples[0] ?? title}`;
@@ -64,6 +66,17 @@ function explainUnknown(
   const similar = findSimilar(flag.replace(/^no-/, ''), known);
   const remedy = similar === null ? `"${title} --help" lists its flags` : `did you mean --${similar}?`;
   return `${title} has no flag ${flag.length === 1 ? '-' : '--'}${maskTokens(flag)}; ${remedy}`;
+}
+
+/** Explains a value after a switch, such as `--tags ops` in place of `--tag ops`. */
+function explainValue(value: string | undefined, argv: readonly string[], command: Command | undefined): string | null {
+  const before = argv[argv.findIndex((word) => maskTokens(word) === value) - 1] ?? '';
+  const name = before.replace(/^--/, '');
+  if (name === before || command?.flags[name]?.kind !== 'switch') return null;
+  const valued = Object.keys(command.flags).filter((each) => command.flags[each]?.kind !== 'switch');
+  const similar = findSimilar(name, valued);
+  const remedy = similar === null ? `leave out ${quote(value)}` : `did you mean --${similar}?`;
+  return `--${name} takes no value; ${remedy}`;
 }
 
 function oneOf(names: readonly string[]): string {

@@ -1,5 +1,5 @@
 import type { NetworkRules, RulesPreview } from '../../api/admin-service.ts';
-import { InvalidValue } from '../../core/errors/index.ts';
+import { InvalidValue, Refused } from '../../core/errors/index.ts';
 import type { Id } from '../../core/map/model.ts';
 import { parseAddress, parsePrefix } from '../../core/net/cidr.ts';
 import { findEndingConnections } from '../../core/rules/ending-connections.ts';
@@ -11,6 +11,7 @@ import type { Input } from '../input/input.ts';
 import { hasTerminal } from '../input/password.ts';
 import { green, note, print, printJson, warn } from '../output/output.ts';
 import { type FileRules, type RuledNetwork, toFileRules } from './open-rules.ts';
+import type { Locate } from './read-yaml.ts';
 import { describeChanges, describeLimits, describeTests } from './show-preview.ts';
 
 export const applyFlags: Flags = {
@@ -30,6 +31,8 @@ export interface RulesChange extends RuledNetwork {
   readonly current: NetworkRules;
   readonly etag: string | null;
   readonly wanted: FileRules;
+  /** Where the user's file has them. */
+  readonly at: Locate;
 }
 
 /** Seconds, or null without the flag. @throws InvalidValue */
@@ -49,12 +52,12 @@ export function readConfirmWithin(input: Input): number | null {
  * Returns the exit code.
  */
 export async function applyRules(input: Input, change: RulesChange, isDryRun = false): Promise<number> {
-  const { service, network, current, etag } = change;
+  const { service, network, current, etag, at } = change;
   const seconds = readConfirmWithin(input);
   const required = input.choice('require-enforcement');
   const wanted = { ...change.wanted, ...(required !== undefined && { require_enforcement: required }) };
   const isJson = input.switch('json');
-  const preview = await service.previewRules(network, wanted);
+  const preview = await locateRefusal(at, service.previewRules(network, wanted));
   await showPreview(input, { ...change, wanted }, preview);
   const finish = (rules: NetworkRules | null, exitCode: number = exitCodes.done) => {
     if (isJson) printJson({ applied: rules !== null, preview, rules });
@@ -64,17 +67,41 @@ export async function applyRules(input: Input, change: RulesChange, isDryRun = f
     note('nothing was changed: correct the rules, or the test');
     return finish(null, exitCodes.failed);
   }
-  if (isDryRun) return finish(null);
+  if (isDryRun) {
+    note('nothing was changed: this was a dry run');
+    return finish(null);
+  }
   if (isSame(current, wanted)) {
     note('nothing was changed: the network has these rules');
     return finish(null);
   }
   if (!(await confirm('Apply these rules?', input))) return finish(null, exitCodes.failed);
   const request = { ...wanted, ...(seconds !== null && { confirm_within_seconds: seconds }) };
-  const applied = await service.setRules(network, request, etag);
+  const applied = await locateRefusal(at, service.setRules(network, request, etag));
   if (!isJson) print(`${green('applied')} the rules: the network is ${applied.mode}`);
   await awaitConfirmation(input, change, applied);
   return finish(applied);
+}
+
+/**
+ * Names the line of the file where the service refuses a rule, like a mistake that the file itself
+ * shows. @throws InvalidValue
+ */
+export async function locateRefusal<Result>(at: Locate, request: Promise<Result>): Promise<Result> {
+  try {
+    return await request;
+  } catch (error) {
+    if (!(error instanceof Refused) || error.status !== 422) throw error;
+    const [first, ...others] = error.fields.filter(({ field }) => /^(rules|tests)\.\d+/.test(field));
+    if (first === undefined) throw error;
+    const more = others.length === 0 ? '' : `; and ${others.length} more mistakes`;
+    throw new InvalidValue(at(toPath(first.field)), undefined, `${first.rule}${more}`);
+  }
+}
+
+/** The path of a field such as `rules.0.to.1`. */
+function toPath(field: string): (string | number)[] {
+  return field.split('.').map((part) => (/^\d+$/.test(part) ? Number(part) : part));
 }
 
 async function showPreview(input: Input, change: RulesChange, preview: RulesPreview): Promise<void> {

@@ -1,19 +1,27 @@
 import { readFile } from 'node:fs/promises';
-import { Document, isScalar, LineCounter, parseDocument, visit, type Document as YamlDocument } from 'yaml';
-import { describeIssue } from '../../contract/describe-issue.ts';
+import { Document, isScalar, visit } from 'yaml';
+import { describeMistake } from '../../contract/describe-issue.ts';
 import { AccessRule, RuleTest, SetRules } from '../../contract/rules.ts';
 import { InvalidValue, quote, WrongUsage } from '../../core/errors/index.ts';
+import { hasPorts, notPorts } from '../../core/map/access-rules.ts';
 import { formatPorts, formatSelector, parsePorts, parseSelector } from '../../core/rules/selector.ts';
 import { escapeUnshapely } from '../output/output.ts';
 import type { FileRules } from './open-rules.ts';
+import { type Locate, type Path, readYaml } from './read-yaml.ts';
 
 /** Bytes: the limit of the control plane for rules. */
 const mostBytes = 4 * 1024 * 1024;
 
 const fileSchema = SetRules.omit({ confirm_within_seconds: true });
 
+/** Rules, and where their file has them. */
+export interface LocatedRules {
+  readonly rules: FileRules;
+  readonly at: Locate;
+}
+
 /** Reads rules from a file, or from standard input for `-`. @throws WrongUsage or InvalidValue */
-export async function readRulesFile(path: string): Promise<FileRules> {
+export async function readRulesFile(path: string): Promise<LocatedRules> {
   const name = path === '-' ? 'standard input' : path;
   return parseRules(await readText(path, name), name);
 }
@@ -44,20 +52,12 @@ async function readInput(): Promise<Buffer> {
 }
 
 /**
- * Parses rules in YAML or JSON, which is YAML too. Refuses unknown fields, because a field with a
- * typing error would change who reaches what. @throws InvalidValue or WrongUsage with the line
+ * Parses rules in YAML or JSON. Refuses unknown fields, because a field with a typing error would
+ * change who reaches what. @throws InvalidValue or WrongUsage with the line
  */
-export function parseRules(text: string, name: string): FileRules {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines });
-  const lineOf = (offset = 0) => lines.linePos(offset).line;
-  const [problem] = [...document.errors, ...document.warnings];
-  if (problem !== undefined) {
-    const [first = ''] = problem.message.split(/ at line |:?\n/);
-    throw new WrongUsage(`${quote(name)}, line ${lineOf(problem.pos[0])}: ${first}; correct it`);
-  }
-  const at: Locate = (path) => `${quote(name)}, line ${lineOf(offsetOf(document, path))}: ${formatPath(path)}`;
-  const value = withPortsAsText(toValue(document, name));
+export function parseRules(text: string, name: string): LocatedRules {
+  const { value: raw, at } = readYaml(text, name);
+  const value = withPortsAsText(raw);
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new WrongUsage(`${quote(name)} has no rules; write "mode: closed", and "rules:" with a list`);
   refuseUnknown(value, at);
@@ -65,21 +65,11 @@ export function parseRules(text: string, name: string): FileRules {
   if (data === undefined) {
     const [issue] = error.issues;
     const path = (issue?.path ?? []) as Path;
-    throw new InvalidValue(at(path), valueAt(value, path) ?? null, issue ? describeIssue(issue) : 'is not valid');
+    const wrong = valueAt(value, path);
+    const { rule, remedy } = issue ? describeMistake(issue, wrong) : { rule: 'is not valid' };
+    throw new InvalidValue(at(path), wrong ?? undefined, rule, remedy);
   }
-  return readWords(data, at);
-}
-
-type Path = readonly (string | number)[];
-type Locate = (path: Path) => string;
-
-/** Aliases may repeat a list, within the limit of the library against a file that explodes. */
-function toValue(document: YamlDocument.Parsed, name: string): unknown {
-  try {
-    return document.toJS();
-  } catch (error) {
-    throw new WrongUsage(`${quote(name)}: ${(error as Error).message}; correct it`);
-  }
+  return { rules: readWords(data, at), at };
 }
 
 /** YAML reads the port 22 as a number. */
@@ -91,7 +81,7 @@ function withPortsAsText(value: unknown): unknown {
     rules: rules.map((rule) => {
       const ports = member(rule, 'ports');
       if (!Array.isArray(ports)) return rule;
-      return { ...rule, ports: ports.map((port) => (Number.isInteger(port) ? String(port) : port)) };
+      return { ...rule, ports: ports.map((port) => (typeof port === 'number' ? String(port) : port)) };
     }),
   };
 }
@@ -123,30 +113,18 @@ function readWords({ rules, tests, ...others }: FileRules, at: Locate): FileRule
     rules: rules.map((rule, index) => {
       const readSide = (side: 'from' | 'to') =>
         rule[side].map((text, each) => readSelector(text, ['rules', index, side, each]));
+      if (rule.ports.length > 0 && !hasPorts(rule.protocol))
+        throw new InvalidValue(at(['rules', index, 'ports']), rule.ports.join(', '), notPorts);
       const ports = rule.ports.map((text, each) => formatPorts(parsePorts(text, at(['rules', index, 'ports', each]))));
       return { ...rule, from: readSide('from'), to: readSide('to'), ports };
     }),
-    tests: tests.map((test, index) => ({
-      ...test,
-      from: readSelector(test.from, ['tests', index, 'from']),
-      to: readSelector(test.to, ['tests', index, 'to']),
-    })),
+    tests: tests.map((test, index) => {
+      if (test.port !== undefined && !hasPorts(test.protocol))
+        throw new InvalidValue(at(['tests', index, 'port']), test.port, notPorts);
+      const from = readSelector(test.from, ['tests', index, 'from']);
+      return { ...test, from, to: readSelector(test.to, ['tests', index, 'to']) };
+    }),
   };
-}
-
-/** The offset of the value at this path, or of the nearest one around it. */
-function offsetOf(document: YamlDocument.Parsed, path: Path): number {
-  for (let length = path.length; length > 0; length -= 1) {
-    const node = document.getIn(path.slice(0, length), true) as { readonly range?: readonly number[] } | undefined;
-    if (node?.range?.[0] !== undefined) return node.range[0];
-  }
-  return 0;
-}
-
-/** `rules[2].ports[0]`. */
-function formatPath(path: Path): string {
-  const text = path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${key}`)).join('');
-  return text === '' ? 'the file' : text.replace(/^\./, '');
 }
 
 function valueAt(value: unknown, path: Path): unknown {

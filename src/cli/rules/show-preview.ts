@@ -51,7 +51,7 @@ interface Row {
 /** Joins the changes of each pair, then senders and then destinations with the same changes. */
 function fold(changes: RulesPreview['gained']): Row[] {
   const single = changes.map(({ from, to, ...traffic }): Row => {
-    return { from: [from], to: [to], traffic: describeTraffic(traffic), count: 1 };
+    return { from: [from], to: [to], traffic: describeChange({ from, to, ...traffic }), count: 1 };
   });
   const join = (rows: readonly Row[], key: (row: Row) => unknown, merge: (same: readonly Row[]) => Partial<Row>) =>
     [...Map.groupBy(rows, (row) => JSON.stringify(key(row))).values()].flatMap((same) => {
@@ -75,6 +75,12 @@ function fold(changes: RulesPreview['gained']): Row[] {
   );
 }
 
+/** Echo requests between peers are always allowed: only the other messages of ICMP change. */
+function describeChange({ from, to, ...traffic }: RulesPreview['gained'][number]): string {
+  const isBetweenPeers = [from, to].every((selector) => selector.startsWith('peer:'));
+  return traffic.protocol === 'icmp' && isBetweenPeers ? 'icmp except echo' : describeTraffic(traffic);
+}
+
 const mostNamed = 4;
 
 function list(selectors: readonly string[]): string {
@@ -94,14 +100,15 @@ export function describeTests(tests: RulesPreview['tests']): string {
   return [`${red('failed')}: ${failed.length} of ${tests.length} tests`, ...lines].join('\n');
 }
 
-/** What the rules do not restrict, and what they refuse although a rule allows it. */
-export function describeLimits({ enforcement, refused }: RulesPreview, isRequired: boolean): string[] {
+/** Probable mistakes, what is not restricted, and what is refused although a rule allows it. */
+export function describeLimits({ enforcement, refused, warnings }: RulesPreview, isRequired: boolean): string[] {
   const free = enforcement.filter(({ by }) => by === 'nothing').map(({ peer }) => printable(peer.name));
   const reach = isRequired
     ? 'no peer reaches them, because enforcement is required'
     : 'every peer still reaches them; --require-enforcement makes them no destination';
   const others = refused.slice(mostRows).length;
   return [
+    ...warnings.map(printable),
     ...(free.length === 0 ? [] : [`nothing enforces the rules at ${listNames(free)}; ${reach}`]),
     ...refused
       .slice(0, mostRows)

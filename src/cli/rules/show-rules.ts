@@ -14,11 +14,12 @@ const mostSelectors = 6;
 /** The rules of a network as text. @param all true to list what enforces at each peer */
 export function describeRules({ mode, rules, tests, ...more }: NetworkRules, all: boolean): string {
   const notes = [...describeEnforcement(mode, more.enforcement, more.require_enforcement), ...describeGone(rules)];
+  const warnings = more.warnings.map((warning) => yellow(printable(warning)));
   return [
     describeMode(mode, rules.length),
     ...(rules.length === 0 ? [] : [rulesTable(rules)]),
     ...(tests.length === 0 ? [] : [testsTable(tests)]),
-    ...(notes.length === 0 ? [] : [notes.join('\n')]),
+    ...(notes.length + warnings.length === 0 ? [] : [[...notes, ...warnings].join('\n')]),
     ...(all ? [enforcementTable(more.enforcement)] : []),
   ].join('\n\n');
 }
@@ -97,9 +98,12 @@ export function describePort(protocol: string, port: number | undefined): string
 }
 
 /** Why one end reaches the other, or not, and which hosts decide. */
-export function describeDecision({ from, to, protocol, port, verdict, rule, why, points }: RuleDecision): string {
+export function describeDecision({ from, to, protocol, port, points, ...decision }: RuleDecision): string {
+  const { verdict, rule, ports = [], why } = decision;
   const allowed = rule === null ? 'allowed' : `allowed by the rule ${JSON.stringify(printable(rule))}`;
-  const outcome = verdict === 'allow' ? green(allowed) : red('denied');
+  const denied =
+    ports.length === 0 ? red('denied') : yellow(`allowed for ${describeTraffic({ protocol, ports })} alone`);
+  const outcome = verdict === 'allow' ? green(allowed) : denied;
   return [
     `${printable(from)} → ${printable(to)}, ${describePort(protocol, port)}: ${outcome}`,
     // Of an allowed connection it names the rule again.

@@ -5,7 +5,7 @@ import type { NetworkRules } from '../../contract/rules.ts';
 import { modeTexts } from '../logic/rules/describe-rules.ts';
 import { NetworkFrame } from '../parts/network-frame.tsx';
 import { Loading, Problem } from '../parts/request-state.tsx';
-import { EnforcementTable, RuleTable, TestTable } from '../parts/rules/rule-tables.tsx';
+import { EnforcementTable, RuleTable, TestTable, Warnings } from '../parts/rules/rule-tables.tsx';
 import { RulesEditor } from '../parts/rules/rules-editor.tsx';
 import { Unconfirmed } from '../parts/rules/unconfirmed.tsx';
 import { now } from '../parts/time.tsx';
@@ -79,7 +79,7 @@ interface RulesViewProps {
 }
 
 function RulesView({ network, rules: stored, onEdit }: RulesViewProps): JSX.Element {
-  const { mode, rules, tests, require_enforcement, enforcement } = stored;
+  const { mode, rules, tests, require_enforcement, enforcement, warnings } = stored;
   return (
     <>
       <p class="lead">{modeTexts[mode]}</p>
@@ -103,6 +103,7 @@ function RulesView({ network, rules: stored, onEdit }: RulesViewProps): JSX.Elem
           <RuleTable rows={rules} />
         </>
       )}
+      <Warnings texts={warnings} />
       {tests.length > 0 && (
         <>
           <h2>Tests</h2>

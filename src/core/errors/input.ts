@@ -5,12 +5,14 @@ export class InvalidValue extends CpnError {
   override readonly name = 'InvalidValue';
   readonly field: string;
   readonly rule: string;
+  readonly remedy: string | undefined;
 
   constructor(field: string, value: unknown, rule: string, remedy?: string) {
     const shown = value === undefined ? '' : ` ${quote(value)}`;
     super(`${field}${shown} ${rule}${remedy ? `; ${remedy}` : ''}`, { facts: { field, rule } });
     this.field = field;
     this.rule = rule;
+    this.remedy = remedy;
   }
 }
 

@@ -8,8 +8,8 @@ export class Refused extends CpnError {
   readonly repeated: boolean;
   /** False if the reply has no reason in the contract's format: a proxy may have sent it. */
   readonly reasoned: boolean;
-  /** The fields of the request that the reason names. */
-  readonly fields: readonly string[];
+  /** The fields of the request that the reply names, each with the rule that it breaks. */
+  readonly fields: readonly BrokenField[];
   /** The network that the reply reports as deleted, or null. */
   readonly deleted: StatedDeletion | null;
   /** The message without its hint. */
@@ -44,10 +44,15 @@ export interface StatedDeletion {
   readonly nonce: string;
 }
 
+interface BrokenField {
+  readonly field: string;
+  readonly rule: string;
+}
+
 interface RefusalFacts {
   readonly repeated?: boolean;
   readonly reasoned?: boolean;
-  readonly fields?: readonly string[];
+  readonly fields?: readonly BrokenField[];
   readonly deleted?: StatedDeletion | null;
 }
 

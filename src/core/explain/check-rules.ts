@@ -4,7 +4,7 @@ import { type Address, covers } from '../net/cidr.ts';
 import { findOwnConnector } from '../routing/topology/via-connectors.ts';
 import { type Decision, evaluate, rulesBetween } from '../rules/evaluate.ts';
 import { formatPorts } from '../rules/selector.ts';
-import { type Check, passes, stops } from './check.ts';
+import { type Check, inconclusive, passes, stops } from './check.ts';
 import { findOwner, type NetworkOnHost } from './view.ts';
 
 /** The connection that is explained. Without a port, all that the rules allow is listed. */
@@ -27,8 +27,15 @@ export function checkRules(address: Address, view: NetworkOnHost, flow: Explaine
     const what = port === null ? protocol : `${protocol} ${port}`;
     return [describeDecision(decision, what, by, view)];
   }
-  const rules = rulesBetween(map, view.address, address);
-  if (rules.length > 0) return [passes('rules', `${rules.map(describeRule).join('; ')}; ${by}`)];
+  const rules = rulesBetween(map, view.address, address).filter(
+    ({ protocol }) => flow === null || protocol === 'any' || protocol === flow.protocol,
+  );
+  if (rules.length > 0) {
+    const detail = `${rules.map(describeRule).join('; ')}; ${by}`;
+    if (rules.some(({ protocol, ports }) => (flow !== null || protocol === 'any') && ports.length === 0))
+      return [passes('rules', detail)];
+    return [inconclusive('rules', detail, `it depends on the port; name it: cpn explain ${address} --port PORT`)];
+  }
   return [
     stops('rules', `network ${map.name} is closed, and no rule allows this host to reach it; ${by}`, remedy(view)),
   ];

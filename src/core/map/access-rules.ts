@@ -25,9 +25,16 @@ export interface Rule {
   readonly from: readonly Selector[];
   readonly to: readonly Selector[];
   readonly protocol: RuleProtocol;
-  /** Only of tcp and udp; empty for all. */
+  /** Empty for all. With `any`, which only other services send, they are those of tcp and udp. */
   readonly ports: readonly PortRange[];
 }
+
+/** True for the protocols of which a rule or a test may name ports. */
+export function hasPorts(protocol: RuleProtocol): boolean {
+  return protocol === 'tcp' || protocol === 'udp';
+}
+
+export const notPorts = 'is for tcp and udp alone; set protocol: tcp or udp';
 
 /** The rules of a closed network: what none of them allows is denied. */
 export interface AccessRules {

@@ -1,6 +1,6 @@
 import { InvalidValue } from '../errors/index.ts';
 import type { PortRange, Selector } from '../map/access-rules.ts';
-import { type Prefix, parsePrefix } from '../net/cidr.ts';
+import { type Prefix, parsePrefix, parsePrefixOrAddress } from '../net/cidr.ts';
 
 /** A selector as a user writes it: peers by name. */
 export type NamedSelector = Exclude<Selector, { kind: 'peer' }> | { readonly kind: 'peer'; readonly name: string };
@@ -23,7 +23,7 @@ export function parseSelector(text: string, field = 'selector'): NamedSelector {
     if (!tagPattern.test(rest)) throw new InvalidValue(field, text, notTag);
     return { kind, tag: rest };
   }
-  if (kind === 'route' || kind === 'cidr') return { kind, prefix: readPrefix(rest, field, kind === 'cidr') };
+  if (kind === 'route' || kind === 'cidr') return { kind, prefix: readPrefix(text, rest, field, kind) };
   throw refuse('is no selector');
 }
 
@@ -93,7 +93,18 @@ export function subtractPorts(ranges: readonly PortRange[], others: readonly Por
   });
 }
 
-/** A part of a route may be a single address. */
-function readPrefix(text: string, field: string, takesAddress: boolean): Prefix {
-  return parsePrefix(takesAddress && !text.includes('/') ? `${text}/32` : text, field);
+/** Returns the ports that are in both lists, which are sorted. */
+export function intersectPorts(ranges: readonly PortRange[], others: readonly PortRange[]): PortRange[] {
+  return subtractPorts(ranges, subtractPorts(ranges, others));
+}
+
+/** A part of a route may be a single address. Errors quote the whole selector. */
+function readPrefix(text: string, rest: string, field: string, kind: 'route' | 'cidr'): Prefix {
+  try {
+    return kind === 'cidr' ? parsePrefixOrAddress(rest, field) : parsePrefix(rest, field);
+  } catch (error) {
+    if (!(error instanceof InvalidValue)) throw error;
+    const { rule, remedy } = error;
+    throw new InvalidValue(field, text, rule, remedy?.replace(/(?<= )(?=\d)/, `${kind}:`));
+  }
 }

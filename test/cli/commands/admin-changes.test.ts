@@ -217,7 +217,7 @@ describe('cpn user', () => {
   const users = [{ id: 5, email: 'you@example.net', role: 'member', created_at: past }];
   const required = new Refused(422, 'x', 'no', null, {
     ...{ repeated: false, reasoned: true, deleted: null },
-    fields: ['current_password'],
+    fields: [{ field: 'current_password', rule: 'is wrong' }],
   });
 
   it('keeps the keys of a user only where that is asked for', async () => {

@@ -32,11 +32,12 @@ const current = {
     { peer: { id: 1, name: 'web' }, by: 'destination' },
     { peer: { id: 2, name: 'db' }, by: 'nothing' },
   ],
+  warnings: [],
 };
 const preview = {
   gained: [{ from: 'peer:web', to: 'peer:db', protocol: 'tcp', ports: ['5433'] }],
   lost: [{ from: 'any', to: 'peer:db', protocol: 'any', ports: [] }],
-  ...{ gained_count: 1, lost_count: 1, complete: true, tests: [], enforcement: [], refused: [] },
+  ...{ gained_count: 1, lost_count: 1, complete: true, tests: [], enforcement: [], refused: [], warnings: [] },
 };
 const failing = { ...passing, passed: false, why: 'the rule "web to db" allows it' };
 const network = {
@@ -47,7 +48,7 @@ const network = {
   ],
 };
 const wanted = 'mode: closed\nrules:\n- {name: a, from: [tag:web], to: [peer:db], protocol: tcp, ports: [5433]}\n';
-const sent = { ...parseRules(wanted, 'wanted') };
+const sent = { ...parseRules(wanted, 'wanted').rules };
 
 interface Scene {
   readonly replies?: Readonly<Record<string, unknown>>;
@@ -155,6 +156,9 @@ describe('cpn rules show', () => {
     expect(await show({ rules: [] })).toContain('there is no rule');
     expect(await show({ enforcement: current.enforcement.slice(0, 1) })).toContain('enforced at every peer');
     expect(await show({ require_enforcement: true })).toContain('are no destination');
+    expect(await show({ warnings: ['no peer has the tag admn (rule "a")'] })).toContain(
+      '\nno peer has the tag admn (rule "a")',
+    );
     expect(await show({ confirm_until: '2030-01-01T00:00:00Z' })).toContain(
       'the earlier rules return at 2030-01-01T00:00:00Z; to keep these, type: cpn rules confirm 7',
     );
@@ -166,7 +170,7 @@ describe('cpn rules show', () => {
     expect(JSON.parse((await run(showRules, { json: true })).stdout)).toEqual(current);
     const { mode, rules, tests, require_enforcement } = current;
     const { stdout } = await run(showRules, { yaml: true });
-    expect(parseRules(stdout, 'shown')).toEqual({ mode, rules, tests, require_enforcement });
+    expect(parseRules(stdout, 'shown').rules).toEqual({ mode, rules, tests, require_enforcement });
     expect((await run(showRules, { yaml: true, json: true })).said).toContain('exclude each other');
   });
 
@@ -175,6 +179,7 @@ describe('cpn rules show', () => {
       ...{ mode: 'closed', tests: [{ ...passing, from: `peer:${hostile}` }], require_enforcement: false },
       rules: [{ ...rule, name: hostile, from: [`gone:${hostile}`] }],
       enforcement: [{ peer: { id: 1, name: hostile }, by: 'nothing' }],
+      warnings: [hostile],
     };
     for (const given of [{}, { all: true }, { yaml: true }, { json: true }]) {
       const { stdout } = await run(showRules, given, { replies: { readRules: { rules: wild } } });
@@ -240,6 +245,15 @@ describe('cpn rules apply', () => {
     );
   });
 
+  it('shows that echo requests between peers stay allowed', async () => {
+    const icmp = (from: string) => ({ from, to: 'peer:db', protocol: 'icmp', ports: [] });
+    const lost = ['peer:web', 'route:192.168.50.0/24', 'any'].map(icmp);
+    const replies = { previewRules: { ...preview, lost, lost_count: 3 } };
+    const { stdout } = await apply({ 'dry-run': true }, { replies });
+    expect(stdout).toMatch(/peer:web +→ {2}peer:db {2}icmp except echo\n/);
+    expect(stdout).toMatch(/any +→ {2}peer:db {2}icmp\n/);
+  });
+
   it('refuses rules that fail a test, and shows what decides', async () => {
     const replies = { previewRules: { ...preview, tests: [{ ...passing, passed: true, why: '' }, failing] } };
     const { stdout, stderr, exitCode, changes } = await apply({ yes: true }, { replies });
@@ -250,7 +264,10 @@ describe('cpn rules apply', () => {
   });
 
   it('changes nothing with --dry-run, without a terminal, and on a no', async () => {
-    expect(await apply({ 'dry-run': true, yes: true })).toMatchObject({ exitCode: 0, changes: [] });
+    expect(await apply({ 'dry-run': true, yes: true })).toMatchObject({
+      ...{ exitCode: 0, changes: [] },
+      stderr: 'nothing was changed: this was a dry run\n',
+    });
     const noTerminal = await apply();
     expect([noTerminal.error?.name, noTerminal.changes]).toEqual(['WrongUsage', []]);
     expect(noTerminal.stdout).toContain('Gained (1)');
@@ -269,6 +286,28 @@ describe('cpn rules apply', () => {
     expect((await run(applyRulesFile, { ...same, yes: true }, { replies: { readRules } })).changes).toHaveLength(1);
   });
 
+  it.each(['previewRules', 'setRules'])(
+    'names the line of a rule that %s refuses, as of a mistake in the file',
+    async (name) => {
+      const refusal = (...fields: string[]) =>
+        new Refused(422, 'the rules', 'x', null, {
+          fields: fields.map((field) => ({ field, rule: '"peer:db" is no peer (rule "a")' })),
+        });
+      const refused = async (...fields: string[]) =>
+        (await apply({ yes: true }, { replies: { [name]: refusal(...fields) } })).error;
+      const error = await refused('rules.0.to.0');
+      expect([error?.name, error?.message]).toEqual([
+        'InvalidValue',
+        `"${folder}/rules.yaml", line 3: rules[0].to[0] "peer:db" is no peer (rule "a")`,
+      ]);
+      expect((await refused('tests.3', 'rules.0'))?.message).toMatch(/line \d+: tests\[3\] .*; and 1 more mistakes$/);
+      expect((await refused('confirm_within_seconds'))?.name).toBe('Refused');
+      const replies = { previewRules: refusal('rules.0.to.0') };
+      expect((await run(testRules, await write(wanted), { replies })).said).toContain('line 3: rules[0].to[0]');
+      expect((await run(testRules, {}, { replies })).error?.name).toBe('Refused');
+    },
+  );
+
   it('fails where the rules were changed meanwhile', async () => {
     const setRules = new Refused(412, 'setting the rules', 'changed', 'run it again');
     expect((await apply({ yes: true }, { replies: { setRules } })).said).toContain('run it again');
@@ -284,7 +323,9 @@ describe('cpn rules apply', () => {
       'warning: this closes the network: connections that no rule allows end, and no new one begins; connections that a LAN began',
     );
     expect(await warned('mode: open\n', {})).toMatch(/warning: this opens the network.*; connections that a LAN began/);
-    expect(await warned(wanted, {})).toBe('');
+    expect(await warned(wanted, {})).not.toContain('warning');
+    const misspelt = { warnings: ['no peer has the tag admn (rule "a")'] };
+    expect(await warned(wanted, misspelt)).toContain('warning: no peer has the tag admn (rule "a")\n');
     const enforcement = [{ peer: { id: 2, name: 'db' }, by: 'nothing' }];
     expect(await warned(wanted, { enforcement })).toContain(
       'nothing enforces the rules at db; every peer still reaches them; --require-enforcement makes them no destination',
@@ -360,6 +401,7 @@ describe('cpn rules apply', () => {
       ...{ gained: [{ ...preview.gained[0], from: `peer:${hostile}` }], tests: [{ ...failing, why: hostile }] },
       enforcement: [{ peer: { id: 1, name: hostile }, by: 'nothing' }],
       refused: [{ from: hostile, to: hostile, why: hostile }],
+      warnings: [hostile],
     };
     const { stdout, stderr } = await apply({ yes: true }, { replies: { previewRules } });
     for (const character of ['\u001b', '\u202e']) expect(stdout + stderr).not.toContain(character);
@@ -449,7 +491,7 @@ describe('cpn rules test', () => {
     expect([none.exitCode, none.stderr]).toEqual([0, 'there is no test\n']);
     const asJson = await run(testRules, { json: true }, { replies: replies([failing]) });
     expect([asJson.exitCode, JSON.parse(asJson.stdout)]).toEqual([1, { tests: [failing] }]);
-    const { enforcement: _, ...stored } = current;
+    const { enforcement: _, warnings: __, ...stored } = current;
     expect(previews).toEqual([stored, sent, stored, stored]);
     expect(passed.changes).toEqual([]);
   });
@@ -487,6 +529,10 @@ describe('cpn rules why', () => {
     const no = await why({}, denied);
     expect([no.exitCode, no.stdout]).toEqual([0, expect.stringContaining('tcp 5432: denied\n  no rule allows it\n')]);
     expect(no.stdout).toContain('nothing enforces the rules at db');
+    const partly = { ...denied, port: undefined, ports: ['22', '8000-8080'], why: 'the rules allow these alone' };
+    expect((await why({ port: undefined }, partly)).stdout).toContain(
+      'peer:web → peer:db, tcp: allowed for tcp 22, 8000-8080 alone\n  the rules allow these alone\n',
+    );
     expect(JSON.parse((await why({ json: true })).stdout)).toEqual(decision);
   });
 
@@ -522,9 +568,11 @@ describe('cpn rules why', () => {
 });
 
 describe('cpn rules confirm', () => {
-  it('keeps the rules', async () => {
-    const { changes, stderr } = await run(confirmRules, { network: 'office' });
+  it('keeps the rules, and states where none wait', async () => {
+    const readRules = { rules: { ...current, confirm_until: '2030-01-01T00:00:00Z' }, etag: '"5"' };
+    const { changes, stderr } = await run(confirmRules, { network: 'office' }, { replies: { readRules } });
     expect([changes, stderr]).toEqual([[['confirmRules', 7]], 'confirmed the rules\n']);
+    expect((await run(confirmRules, {})).stderr).toBe('nothing was changed: no rules wait for a confirmation\n');
     expect(JSON.parse((await run(confirmRules, { json: true })).stdout)).toEqual(current);
   });
 });

@@ -142,7 +142,9 @@ describe('a password', () => {
 describe('the own password of a user', () => {
   const proof = { flag: 'own-password-file', field: 'current_password', what: 'a user' };
   const refusal = (fields: string[], status = 422) =>
-    new Refused(status, 'making the user', 'no', null, { repeated: false, reasoned: true, fields, deleted: null });
+    new Refused(status, 'making the user', 'no', null, {
+      fields: fields.map((field) => ({ field, rule: 'is required' })),
+    });
   const run = async (given: object, ...refusals: Error[]) => {
     const sent: (string | undefined)[] = [];
     const request = async (password?: Secret) => {

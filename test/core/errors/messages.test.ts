@@ -156,7 +156,12 @@ describe('a refusal', () => {
   it('is reasoned, not repeated and of no field unless stated', () => {
     const plain = { repeated: false, reasoned: true, fields: [], deleted: null, isRetryable: false };
     expect(new Refused(404, 'reading', 'gone', null)).toMatchObject(plain);
-    const stated = { repeated: true, reasoned: false, fields: ['name'], deleted: { id: 7, nonce: 'n' } };
+    const stated = {
+      repeated: true,
+      reasoned: false,
+      fields: [{ field: 'name', rule: 'is taken' }],
+      deleted: { id: 7, nonce: 'n' },
+    };
     expect(new Refused(410, 'reading', 'gone', null, stated)).toMatchObject(stated);
   });
 });

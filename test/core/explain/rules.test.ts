@@ -49,7 +49,6 @@ describe('the rules in an explanation', () => {
     ['10.77.0.6', tcp(80), 'rule "web" allows tcp 80; decided at this host and edge-1'],
     ['192.168.50.7', { protocol: 'udp', port: 53 }, 'rule "files" allows udp 53; decided at this host and edge-1'],
     ['10.77.0.4', { protocol: 'icmp', port: null }, 'icmp is never filtered; decided at this host and db'],
-    ['10.77.0.4', null, 'rule "web" allows tcp 80, 8000-8080; decided at this host and db'],
     [
       '192.168.50.7',
       null,
@@ -57,6 +56,26 @@ describe('the rules in an explanation', () => {
     ],
   ])('to %s, %o: %s', (to, flow, detail) => {
     expect(check(to, flow, closed([web, files]))).toEqual([{ check: 'rules', ok: true, detail, remedy: null }]);
+  });
+
+  it.each<[ExplainedFlow | null]>([[null], [{ protocol: 'tcp', port: null }]])(
+    'depend on the port where they allow some ports alone and %o names none',
+    (flow) => {
+      expect(check('10.77.0.4', flow, closed([web]))).toEqual([
+        {
+          ...{ check: 'rules', ok: null, detail: 'rule "web" allows tcp 80, 8000-8080; decided at this host and db' },
+          remedy: 'it depends on the port; name it: cpn explain 10.77.0.4 --port PORT',
+        },
+      ]);
+    },
+  );
+
+  it('of another protocol allow nothing', () => {
+    const udp: ExplainedFlow = { protocol: 'udp', port: null };
+    expect(check('10.77.0.4', udp, closed([web]))).toMatchObject([{ ok: false }]);
+    const all = closed([rule('all', { protocol: 'udp', ports: [] })]);
+    expect(check('10.77.0.4', udp, all)).toMatchObject([{ ok: true }]);
+    expect(check('10.77.0.4', null, all)).toMatchObject([{ ok: null }]);
   });
 
   it.each<[string, ExplainedFlow | null, readonly Rule[], boolean, string]>([

@@ -14,6 +14,12 @@ export function describeTraffic({ protocol, ports }: Pick<AccessChange, 'protoco
   return hasPorts(protocol) ? `${protocol}, all ports` : protocol;
 }
 
+/** Formats connections of a preview. Echo requests between peers are always allowed. */
+export function describeChange({ from, to, ...traffic }: AccessChange): string {
+  const isBetweenPeers = [from, to].every((selector) => selector.startsWith('peer:'));
+  return traffic.protocol === 'icmp' && isBetweenPeers ? 'icmp except echo' : describeTraffic(traffic);
+}
+
 /** Formats the connections of a test, as in `tcp 22`. */
 export function describeTested({ protocol, port }: Pick<RuleTest, 'protocol' | 'port'>): string {
   return describeTraffic({ protocol, ports: port === undefined ? [] : [String(port)] });

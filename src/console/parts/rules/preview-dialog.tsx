@@ -4,13 +4,14 @@ import type { AccessChange, RulesPreview } from '../../../contract/rules.ts';
 import { listNames } from '../../../core/util/list-names.ts';
 import { announce } from '../../announcer.ts';
 import { ApiError } from '../../client.ts';
-import { describeTested, describeTraffic } from '../../logic/rules/describe-rules.ts';
+import { describeChange, describeTested } from '../../logic/rules/describe-rules.ts';
 import { type RulesDraft, readSeconds, toSetRules } from '../../logic/rules/draft.ts';
 import { applyRules, type StoredRules } from '../../rules.ts';
 import { Dialog } from '../forms/dialog.tsx';
 import { Check, Field, Form, useIsShown } from '../forms/form.tsx';
 import { Problem } from '../request-state.tsx';
 import { Table } from '../table.tsx';
+import { Warnings } from './rule-tables.tsx';
 
 interface PreviewDialogProps {
   readonly network: number;
@@ -98,7 +99,7 @@ interface EffectsProps extends RulesPreview {
 }
 
 function Effects(props: EffectsProps): JSX.Element {
-  const { gained, gained_count, lost, lost_count, complete, tests, enforcement, refused, isClosed } = props;
+  const { gained, gained_count, lost, lost_count, complete, tests, enforcement, refused, warnings, isClosed } = props;
   const failed = tests.filter(({ passed }) => !passed);
   return (
     <>
@@ -125,6 +126,7 @@ function Effects(props: EffectsProps): JSX.Element {
           {tests.length === 1 ? 'The test passes.' : `All ${tests.length} tests pass.`}
         </p>
       )}
+      <Warnings texts={warnings} />
       {isClosed && enforcement.length > 0 && (
         <p class="problem">
           <span aria-hidden="true">✕ </span>
@@ -169,7 +171,7 @@ function Changes({ title, changes, count }: ChangesProps): JSX.Element | null {
         columns={[
           { title: 'From', cell: ({ from }) => <code>{from}</code> },
           { title: 'To', cell: ({ to }) => <code>{to}</code> },
-          { title: 'Connections', cell: describeTraffic },
+          { title: 'Connections', cell: describeChange },
         ]}
       />
       {count > changes.length && <p class="hint">The first {changes.length} are shown.</p>}

@@ -2,6 +2,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import type { AccessRule, Enforcement, RuleTest } from '../../../contract/rules.ts';
 import { linkTo } from '../../logic/page/route.ts';
 import { describeTested, describeTraffic, enforcers, sortEnforcement } from '../../logic/rules/describe-rules.ts';
+import { toSentence } from '../../logic/text/format.ts';
 import { type Column, Table } from '../table.tsx';
 
 const mostShown = 8;
@@ -73,6 +74,20 @@ export function TestTable({ rows, actions }: RowsProps<RuleTest>): JSX.Element {
         ...actionsColumn(actions),
       ]}
     />
+  );
+}
+
+/** Probable mistakes of rules. */
+export function Warnings({ texts }: { readonly texts: readonly string[] }): JSX.Element {
+  return (
+    <>
+      {texts.map((text) => (
+        <p key={text} class="problem">
+          <span aria-hidden="true">✕ </span>
+          {toSentence(text)}
+        </p>
+      ))}
+    </>
   );
 }
 

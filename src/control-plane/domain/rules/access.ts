@@ -1,6 +1,6 @@
 import type { AccessChange } from '../../../contract/rules.ts';
 import type { PortRange, Rule } from '../../../core/map/access-rules.ts';
-import { formatPorts, mergePorts } from '../../../core/rules/selector.ts';
+import { formatPorts, mergePorts, subtractPorts } from '../../../core/rules/selector.ts';
 
 /** The connections from one end to another that are allowed. */
 export interface Access {
@@ -51,18 +51,4 @@ function namePorts(ranges: readonly PortRange[]): string[] {
 
 function isEveryPort(ranges: readonly PortRange[]): boolean {
   return ranges.length === 1 && ranges[0]?.first === 1 && ranges[0].last === 65_535;
-}
-
-/** Both lists are merged. */
-function subtractPorts(ranges: readonly PortRange[], taken: readonly PortRange[]): PortRange[] {
-  return ranges.flatMap(({ first, last }) => {
-    const left: PortRange[] = [];
-    let next = first;
-    for (const each of taken) {
-      if (each.last < next || each.first > last) continue;
-      if (each.first > next) left.push({ first: next, last: each.first - 1 });
-      next = each.last + 1;
-    }
-    return next <= last ? [...left, { first: next, last }] : left;
-  });
 }

@@ -1,9 +1,9 @@
 import type { RulesMode, RuleTest, RuleTestResult } from '../../../contract/rules.ts';
 import { quote } from '../../../core/errors/index.ts';
-import type { Rule } from '../../../core/map/access-rules.ts';
+import type { PortRange, Rule } from '../../../core/map/access-rules.ts';
 import { probedPort } from '../../../core/rules/evaluate.ts';
 import { parseMapSelector } from '../../../core/rules/map-selector.ts';
-import { mergePorts, parsePorts } from '../../../core/rules/selector.ts';
+import { formatPorts, mergePorts, parsePorts } from '../../../core/rules/selector.ts';
 import { InvalidRequest } from '../../errors.ts';
 import { type Endpoint, listEndpoints, type RuledNetwork } from './endpoints.ts';
 import { type Group, type Grouping, groupEndpoints } from './groups.ts';
@@ -38,6 +38,8 @@ export interface Verdict {
   readonly allowed: 'all' | 'some' | 'none';
   readonly by: 'open' | 'always' | 'rule' | 'closed' | 'unenforced';
   readonly rule: Rule | null;
+  /** The ports that are allowed, for `some`. */
+  readonly ports: readonly PortRange[];
 }
 
 /**
@@ -51,28 +53,32 @@ export function judge(
   kind: Kind | null,
 ): Verdict {
   const { protocol, port } = kind ?? {};
-  if (mode === 'open') return { allowed: 'all', by: 'open', rule: null };
+  if (mode === 'open') return { allowed: 'all', by: 'open', ...without };
   const isProbe = protocol === 'tcp' && port === probedPort && from.isPeer && to.isPeer;
-  if (isProbe) return { allowed: 'all', by: 'always', rule: null };
-  if (requiresEnforcement && !to.enforces) return { allowed: 'none', by: 'unenforced', rule: null };
+  if (isProbe) return { allowed: 'all', by: 'always', ...without };
+  if (requiresEnforcement && !to.enforces) return { allowed: 'none', by: 'unenforced', ...without };
   const admitting = places.flatMap((place) => {
     const rule = rules[place];
     const isOf = rule !== undefined && (kind === null || rule.protocol === 'any' || rule.protocol === protocol);
     return isOf && (port === undefined || hasPort(rule, port)) ? rule : [];
   });
   const [first] = admitting;
-  if (first === undefined) return { allowed: 'none', by: 'closed', rule: null };
-  return { allowed: port !== undefined || haveAllPorts(admitting) ? 'all' : 'some', by: 'rule', rule: first };
+  if (first === undefined) return { allowed: 'none', by: 'closed', ...without };
+  const ports = port === undefined ? findPorts(admitting) : null;
+  return { allowed: ports === null ? 'all' : 'some', by: 'rule', rule: first, ports: ports ?? [] };
 }
+
+const without = { rule: null, ports: [] };
 
 function hasPort({ ports }: Rule, port: number): boolean {
   return ports.length === 0 || ports.some(({ first, last }) => first <= port && port <= last);
 }
 
-function haveAllPorts(rules: readonly Rule[]): boolean {
-  if (rules.some(({ ports }) => ports.length === 0)) return true;
-  const [range, ...others] = mergePorts(rules.flatMap(({ ports }) => ports));
-  return others.length === 0 && range?.first === 1 && range.last === 65_535;
+/** The ports that rules allow together; null for all. */
+function findPorts(rules: readonly Rule[]): PortRange[] | null {
+  if (rules.some(({ ports }) => ports.length === 0)) return null;
+  const ports = mergePorts(rules.flatMap((rule) => rule.ports));
+  return ports.length === 1 && ports[0]?.first === 1 && ports[0].last === 65_535 ? null : ports;
 }
 
 /** The places of the rules that apply to connections between two groups, ascending. */
@@ -97,6 +103,11 @@ export class Decider {
       ...selectors.map(parseMapSelector),
     ];
     this.#grouping = groupEndpoints(listEndpoints(network, named), this.#ruling.rules);
+  }
+
+  /** True if a stored selector selects a peer or a part of a route. */
+  selectsAny(selector: string): boolean {
+    return this.#grouping.select(parseMapSelector(selector)).size > 0;
   }
 
   /**
@@ -150,7 +161,7 @@ export function runTests(network: RuledNetwork, set: RuleSet, shown: readonly Ru
   });
 }
 
-export function explain({ allowed, by, rule }: Verdict): string {
+export function explain({ allowed, by, rule, ports }: Verdict): string {
   switch (by) {
     case 'open':
       return 'the network is open';
@@ -161,6 +172,16 @@ export function explain({ allowed, by, rule }: Verdict): string {
     case 'closed':
       return 'no rule allows it';
     case 'rule':
-      return `rule ${quote(rule?.name)} allows ${allowed === 'all' ? 'it' : 'some ports of it'}`;
+      if (allowed === 'all') return `rule ${quote(rule?.name)} allows it`;
+      return `the rules allow ${listPorts(ports)} alone (first: rule ${quote(rule?.name)})`;
   }
+}
+
+const mostListed = 10;
+
+function listPorts(ports: readonly PortRange[]): string {
+  const more = ports.length - mostListed;
+  const [first, ...others] = ports.slice(0, mostListed).map(formatPorts);
+  const isOne = others.length === 0 && ports[0]?.first === ports[0]?.last;
+  return `${isOne ? 'port' : 'ports'} ${[first, ...others].join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }

@@ -1,4 +1,5 @@
 import { type AccessRule, mostElements } from '../../../contract/rules.ts';
+import { quote } from '../../../core/errors/index.ts';
 import type { Selector } from '../../../core/map/access-rules.ts';
 import { overlaps } from '../../../core/net/cidr.ts';
 import { parseMapSelector } from '../../../core/rules/map-selector.ts';
@@ -6,14 +7,28 @@ import { InvalidRequest } from '../../errors.ts';
 import type { RuledPeer } from './endpoints.ts';
 import { pushTo } from './groups.ts';
 
+/** A host that needs too many elements of packet filters, from a rule on. */
+interface Excess {
+  /** The place of the rule. */
+  readonly place: number;
+  readonly problem: string;
+}
+
+/** @throws InvalidRequest that names the rule with which a host has too many elements */
+export function checkElements(rules: readonly AccessRule[], peers: readonly RuledPeer[]): void {
+  const excess = findExcess(rules, peers);
+  if (excess === null) return;
+  const remedy = 'use fewer ports, or routes in place of their parts';
+  throw new InvalidRequest({ [`rules.${excess.place}`]: [`${excess.problem}; ${remedy}`] });
+}
+
 /**
- * Refuses rules that need too many elements of packet filters on one host. A rule needs on a host
+ * Finds rules that need too many elements of packet filters on one host. A rule needs on a host
  * senders × ports for each of its destinations there, and destinations × ports for each of its
  * senders there. A peer, a route, a part of a route and `any` are one element each. On a connector
  * are also the routes that it serves.
- * @throws InvalidRequest that names the rule with which a host has too many
  */
-export function checkElements(rules: readonly AccessRule[], peers: readonly RuledPeer[]): void {
+export function findExcess(rules: readonly AccessRule[], peers: readonly RuledPeer[]): Excess | null {
   const hosts = new Hosts(peers);
   for (const [place, { name, from, to, ports }] of rules.entries()) {
     const [senders, receivers] = [from.map(parseMapSelector), to.map(parseMapSelector)];
@@ -22,12 +37,11 @@ export function checkElements(rules: readonly AccessRule[], peers: readonly Rule
     hosts.add(senders, hosts.count(receivers) * factor);
     const most = hosts.most();
     if (most.elements > mostElements) {
-      const problem = `${JSON.stringify(name)} brings ${most.host} to ${most.elements} elements; a host has at most ${mostElements}`;
-      throw new InvalidRequest({
-        [`rules.${place}`]: [`${problem}; use fewer ports, or routes in place of their parts`],
-      });
+      const problem = `${quote(name)} brings ${most.host} to ${most.elements} elements; a host has at most ${mostElements}`;
+      return { place, problem };
     }
   }
+  return null;
 }
 
 class Hosts {

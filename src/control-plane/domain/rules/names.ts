@@ -1,5 +1,6 @@
 import type { AccessRule, RuleTest } from '../../../contract/rules.ts';
 import { InvalidValue, quote } from '../../../core/errors/index.ts';
+import { hasPorts, notPorts } from '../../../core/map/access-rules.ts';
 import { covers, overlaps, type Prefix } from '../../../core/net/cidr.ts';
 import { formatMapSelector } from '../../../core/rules/map-selector.ts';
 import { formatSelector, type NamedSelector, parsePorts, parseSelector } from '../../../core/rules/selector.ts';
@@ -100,9 +101,7 @@ class Resolver {
   readRule(rule: AccessRule, at: string): AccessRule {
     const owner = `rule ${quote(rule.name)}`;
     const { protocol, ports } = rule;
-    const hasPorts = protocol === 'tcp' || protocol === 'udp';
-    if (ports.length > 0 && !hasPorts)
-      this.refuse(`${at}.ports`, ports, `are for tcp and udp, not for ${protocol}`, owner);
+    if (ports.length > 0 && !hasPorts(protocol)) this.refuse(`${at}.ports`, ports, notPorts, owner);
     for (const [place, port] of ports.entries()) this.#try(owner, () => parsePorts(port, `${at}.ports.${place}`));
     const read = (side: 'from' | 'to') =>
       rule[side].map((text, place) => this.readSelector(text, `${at}.${side}.${place}`, owner));
@@ -112,7 +111,7 @@ class Resolver {
 
   readTest({ from, to, protocol, port, expect }: RuleTest, at: string): RuleTest {
     const place = `test ${Number(at.slice('tests.'.length)) + 1}`;
-    if (port !== undefined && protocol === 'icmp') this.refuse(`${at}.port`, port, 'is for tcp and udp', place);
+    if (port !== undefined && !hasPorts(protocol)) this.refuse(`${at}.port`, port, notPorts, place);
     return {
       from: this.readSelector(from, `${at}.from`, place),
       to: this.readSelector(to, `${at}.to`, place),

@@ -6,8 +6,10 @@ import {
   type SetRules,
 } from '../../../contract/rules.ts';
 import { InvalidValue } from '../../../core/errors/index.ts';
+import type { PortRange } from '../../../core/map/access-rules.ts';
 import { covers, hostPrefix, overlaps, tryParseAddress } from '../../../core/net/cidr.ts';
 import { parseMapSelector } from '../../../core/rules/map-selector.ts';
+import { formatPorts, intersectPorts } from '../../../core/rules/selector.ts';
 import type { Caller } from '../../domain/caller.ts';
 import { readFields } from '../../domain/field-rules.ts';
 import { compareAccess } from '../../domain/rules/compare.ts';
@@ -18,6 +20,7 @@ import { listEnforcement } from '../../domain/rules/enforcement.ts';
 import { selects } from '../../domain/rules/groups.ts';
 import { resolveName, resolveNames } from '../../domain/rules/names.ts';
 import { listReachable, listRefused } from '../../domain/rules/reach.ts';
+import { listWarnings } from '../../domain/rules/warnings.ts';
 import type { Context } from '../context.ts';
 import { requireNetwork } from '../networks.ts';
 import { type Ruled, readRuled } from './ruled-network.ts';
@@ -38,6 +41,7 @@ export async function previewRules(
     tests: runTests(network, next, asked.tests),
     enforcement: listEnforcement(network.peers).filter(({ by }) => by === 'nothing'),
     refused: listRefused(network, next, mostAccessChanges),
+    warnings: listWarnings(next, network.peers),
   };
 }
 
@@ -57,10 +61,9 @@ export async function explainRules(
   checkPort({ protocol, port });
   const ruled = await readRuled(db, await requireNetwork(db, caller, id));
   const [sender, receiver] = [readEnd(from, 'from', ruled), readEnd(to, 'to', ruled)];
-  const { verdict, rule, why } = decide(ruled, sender, receiver, { protocol, port });
-  const decided = { verdict, rule, why, points: listPoints(ruled, sender, receiver) };
   const pair = { from: sender.shown, to: receiver.shown, protocol, ...(port !== undefined && { port }) };
-  return { ...pair, ...decided };
+  const decided = decide(ruled, sender, receiver, { protocol, port });
+  return { ...pair, ...decided, points: listPoints(ruled, sender, receiver) };
 }
 
 export async function listReach(
@@ -109,22 +112,40 @@ function readEnd(text: string, field: string, { named, network }: Ruled): End {
   })).end;
 }
 
-type Decided = Pick<RuleDecision, 'verdict' | 'rule' | 'why'>;
+type Decided = Pick<RuleDecision, 'verdict' | 'rule' | 'ports' | 'why'>;
 
 /** Several pairs are allowed if each of them is. */
 function decide({ network, stored }: Ruled, sender: End, receiver: End, kind: Kind): Decided {
   const decider = new Decider(network, stored, [sender.selector, receiver.selector]);
+  const deny = (why: string): Decided => ({ verdict: 'deny', rule: null, why });
   let last: Verdict | null = null;
+  let part: { readonly ports: readonly PortRange[]; readonly why: string } | undefined;
   for (const [from, to, verdict] of decider.verdicts(sender.selector, receiver.selector, kind, 'from')) {
     last = verdict;
     if (verdict.allowed === 'all') continue;
+    const why = `${from.selector} to ${to.selector}: ${explain(verdict)}`;
     const isEcho = kind.protocol === 'icmp' && from.peer !== null && to.peer !== null;
-    const except = isEcho ? '; echo requests between peers are always allowed' : '';
-    const why = `${from.selector} to ${to.selector}: ${explain(verdict)}${except}`;
-    return { verdict: 'deny', rule: null, why };
+    if (verdict.allowed === 'none')
+      return deny(`${why}${isEcho ? '; echo requests between peers are always allowed' : ''}`);
+    part = { why: part?.why ?? why, ports: part ? intersectPorts(part.ports, verdict.ports) : verdict.ports };
   }
-  if (last === null) return { verdict: 'deny', rule: null, why: 'the selectors name no pair' };
+  if (last === null) return describeNoPair(decider, sender, receiver);
+  if (part !== undefined) return { ...deny(part.why), ports: part.ports.map(formatPorts) };
   return { verdict: 'allow', rule: last.rule?.name ?? null, why: explain(last) };
+}
+
+/** Rules do not concern connections of a peer to itself: they stay on its host. */
+function describeNoPair(decider: Decider, sender: End, receiver: End): Decided {
+  const empty = [sender, receiver].find(({ selector }) => !decider.selectsAny(selector));
+  if (empty !== undefined) return { verdict: 'deny', rule: null, why: describeEmpty(empty) };
+  return { verdict: 'allow', rule: null, why: 'rules do not concern connections of a peer to itself' };
+}
+
+function describeEmpty({ shown }: End): string {
+  const [kind = '', name = ''] = shown.split(/:(.*)/s);
+  if (kind === 'tag') return `no peer has the tag ${name}`;
+  if (kind === 'gone') return `${shown} was removed, and selects nothing`;
+  return kind === 'peer' ? `${shown} is suspended or has expired` : `${shown} is in no route of the network now`;
 }
 
 const mostPoints = 100;

@@ -4,6 +4,7 @@ import type { RuledNetwork, RuledPeer } from '../../domain/rules/endpoints.ts';
 import { listEnforcement } from '../../domain/rules/enforcement.ts';
 import { type NamedThings, showNames } from '../../domain/rules/names.ts';
 import { listSelectors } from '../../domain/rules/rule-set.ts';
+import { listWarnings } from '../../domain/rules/warnings.ts';
 import { readService } from '../../push/to-contract.ts';
 import type { Revision } from '../../store/changes.ts';
 import type { StoredNetwork } from '../../store/networks.ts';
@@ -60,6 +61,7 @@ export function showRules({ stored, named, network }: Ruled): ShownRules {
     rules: {
       ...{ mode, rules: [...rules], tests: [...tests], require_enforcement },
       enforcement: listEnforcement(network.peers),
+      warnings: listWarnings(stored, network.peers),
       ...(stored.confirmUntil !== null && { confirm_until: stored.confirmUntil }),
     },
   };

@@ -185,7 +185,10 @@ describe('tests of rules', () => {
     const less = closed(rule({ protocol: 'tcp', ports: ['1-100', '102-65535'] }));
     for (const expected of ['allow', 'deny'])
       expect(run(less, { expect: expected })).toMatchObject({
-        ...{ passed: false, why: 'peer:host-1 to peer:host-2: rule "web" allows some ports of it' },
+        ...{
+          passed: false,
+          why: 'peer:host-1 to peer:host-2: the rules allow ports 1-100, 102-65535 alone (first: rule "web")',
+        },
       });
   });
 

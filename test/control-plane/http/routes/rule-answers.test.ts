@@ -69,6 +69,7 @@ describe('a preview', () => {
             why: 'its host does not take packets with sources in routes; update cpn there',
           },
         ],
+        warnings: [],
       },
     ]);
     expect((await plane.call('GET', `${path()}/rules`, { token })).body.data).toEqual(before);
@@ -116,15 +117,54 @@ describe('why', () => {
     ],
     [
       { from: 'laptop', to: 'db' },
-      { verdict: 'deny', why: expect.stringMatching(/allows some ports of it$/) },
+      {
+        ...{ verdict: 'deny', rule: null, ports: ['443'] },
+        why: 'peer:laptop to peer:db: the rules allow port 443 alone (first: rule "web")',
+      },
     ],
     [
-      { from: 'tag:none', to: 'db' },
-      { verdict: 'deny', why: 'the selectors name no pair' },
+      { from: 'tag:ops', to: 'db' },
+      { verdict: 'deny', ports: ['443'], why: expect.stringMatching(/allow port 443 alone/) },
+    ],
+    [
+      { from: 'any', to: 'db' },
+      { verdict: 'deny', why: expect.stringMatching(/: no rule allows it$/) },
+    ],
+    [
+      { from: 'tag:none', to: 'db', port: '443' },
+      { verdict: 'deny', why: 'no peer has the tag none' },
+    ],
+    [
+      { from: 'laptop', to: 'laptop', port: '443' },
+      { verdict: 'allow', rule: null, why: 'rules do not concern connections of a peer to itself' },
     ],
   ])('%j is %j', async (query, decision) => {
     const { status, body } = await ask('why', query);
     expect([status, body.data]).toEqual([200, expect.objectContaining(decision)]);
+  });
+
+  test('without a port names the ports that are allowed for each of the pairs', async () => {
+    const other = await makeNetwork(plane, token, { name: 'other', private_cidr: '10.78.0.0/24' });
+    for (const name of ['a', 'b', 'db'])
+      await enroll(plane, await makeKey(plane, token, other, { tags: ['all'] }), { name });
+    const allow = (name: string, from: string, ports: string[]) => ({
+      ...{ name, to: ['peer:db'], protocol: 'tcp' },
+      from: [from],
+      ports,
+    });
+    const path = `/api/networks/${other}/rules`;
+    const set = async (...from: object[]) => plane.call('PUT', path, { token, body: { mode: 'closed', rules: from } });
+    const why = async () => (await plane.call('GET', `${path}/why?from=tag:all&to=db`, { token })).body.data;
+    await set(allow('1', 'peer:a', ['22', '8000-8080']), allow('2', 'peer:b', ['8050-8090', '443']));
+    expect(await why()).toMatchObject({
+      ...{ verdict: 'deny', ports: ['8050-8080'] },
+      why: 'peer:a to peer:db: the rules allow ports 22, 8000-8080 alone (first: rule "1")',
+    });
+    await set(allow('1', 'peer:a', ['22']), allow('2', 'peer:b', ['443']));
+    expect(await why()).toMatchObject({ verdict: 'deny', ports: [] });
+    await set(allow('1', 'peer:a', ['22']), allow('2', 'tag:all', []));
+    expect(await why()).toMatchObject({ verdict: 'allow' });
+    await plane.call('DELETE', `/api/networks/${other}`, { token });
   });
 
   test('names the hosts that decide', async () => {

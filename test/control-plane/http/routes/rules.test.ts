@@ -32,7 +32,7 @@ test('a network without rules is open', async () => {
   const reply = await read();
   const enforcement = [{ peer: { id: expect.any(Number), name: 'db' }, by: 'destination' }];
   expect(reply.body).toEqual({
-    data: { mode: 'open', rules: [], tests: [], require_enforcement: false, enforcement },
+    data: { mode: 'open', rules: [], tests: [], require_enforcement: false, enforcement, warnings: [] },
   });
   expect(reply.headers.get('etag')).toBe('"0-none"');
   expect((await readMap()).body.data).not.toHaveProperty('rules');
@@ -68,7 +68,7 @@ describe('rules', () => {
     expect(body.data.rules).toEqual([rule({ to: ['gone:db'] })]);
     expect(body.data.tests[0].to).toBe('gone:db');
     expect((await readMap()).body.data.rules.rules[0].to).toEqual([`peer:${peer.id}`]);
-    const { enforcement: _, ...same } = body.data;
+    const { enforcement: _, warnings: __, ...same } = body.data;
     const again = await set({ ...same, rules: [...same.rules, any('all', { to: ['peer:db'] })] });
     expect(again.body.data.rules.map(({ to }: { to: string[] }) => to)).toEqual([['gone:db'], ['peer:db']]);
     expect((await readMap()).body.data.rules.rules[1].to).toEqual([`peer:${later.id}`]);
@@ -204,6 +204,27 @@ describe('a change of rules', () => {
     expect([status, body.errors]).toEqual([
       422,
       { 'rules.4': [expect.stringMatching(/^"wide-4" brings db to 81920 elements; a host has at most 65536; /)] },
+    ]);
+  });
+
+  test('warns of a tag that no peer has, and of a limit that later peers exceed', async () => {
+    const ports = Array.from({ length: 64 }, (_, index) => String(1 + 2 * index));
+    const wide = Array.from({ length: 255 }, (_, index) => ({
+      ...rule({ from: ['tag:ops'], to: ['tag:ops'], ports }),
+      name: `wide-${index}`,
+    }));
+    const warnings = async () => (await read()).body.data.warnings;
+    await add('db', {}, { tags: ['ops'] });
+    await add('web', {}, { tags: ['ops'] });
+    const tests = [{ from: 'tag:admn', to: 'tag:ops', expect: 'deny' }];
+    expect(
+      (await set({ rules: [...wide, rule({ from: ['tag:admn', 'tag:adm'] })], tests })).body.data.warnings,
+    ).toEqual(['no peer has the tag admn (rule "web" and 1 more)', 'no peer has the tag adm (rule "web")']);
+    await add('admin', {}, { tags: ['adm', 'admn'] });
+    expect(await warnings()).toEqual([]);
+    await add('last', {}, { tags: ['ops'] });
+    expect(await warnings()).toEqual([
+      expect.stringMatching(/^the rule "wide-\d+" brings db to \d+ elements; a host has at most 65536$/),
     ]);
   });
 
