@@ -94,8 +94,9 @@ export async function locateRefusal<Result>(at: Locate, request: Promise<Result>
     if (!(error instanceof Refused) || error.status !== 422) throw error;
     const [first, ...others] = error.fields.filter(({ field }) => /^(rules|tests)\.\d+/.test(field));
     if (first === undefined) throw error;
-    const more = others.length === 0 ? '' : `; and ${others.length} more mistakes`;
-    throw new InvalidValue(at(toPath(first.field)), undefined, `${first.rule}${more}`);
+    const count = error.fields.length;
+    const all = others.length === 0 ? '' : `; this is the first of ${count} mistakes`;
+    throw new InvalidValue(at(toPath(first.field)), undefined, `${first.rule}${all}`);
   }
 }
 

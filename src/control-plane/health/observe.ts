@@ -13,6 +13,7 @@ import { listPeerHealth, readNetworkHealth, type StoredHealth } from '../store/h
 import { readNetwork, type StoredNetwork } from '../store/networks.ts';
 import { listPeers } from '../store/peers/peer-lists.ts';
 import type { StoredPeer } from '../store/peers/peers.ts';
+import { readMode } from '../store/rules.ts';
 import type { Db } from '../store/tables.ts';
 import { type MergedReport, readReport } from './merge-report.ts';
 
@@ -24,6 +25,7 @@ export interface StoredObservation {
 
 export interface Observation {
   readonly network: StoredNetwork;
+  readonly isClosed: boolean;
   readonly revision: Revision;
   /** The state of the routes in the last events. */
   readonly routes: string;
@@ -43,7 +45,8 @@ export async function observeNetwork(transaction: Db, id: number): Promise<Obser
   });
   for (const { peer } of peers) stored.delete(peer.id);
   const unlisted = [...stored.values()].flatMap(({ peer_id, announced }) => (announced === null ? [] : [peer_id]));
-  return { network, revision, routes, peers, unlisted };
+  const isClosed = (await readMode(transaction, id)) === 'closed';
+  return { network, isClosed, revision, routes, peers, unlisted };
 }
 
 /** The stored time of a peer's lost connection; null if it made a stored request since then. */

@@ -1,4 +1,4 @@
-import { chooseRelay, findObstacle } from '../service/choose-relay.ts';
+import { chooseRelay, findObstacle, keepsRules } from '../service/choose-relay.ts';
 import type { Context } from '../service/context.ts';
 import { isRelayDue } from '../service/name-relay.ts';
 import { withRevision } from '../service/with-revision.ts';
@@ -10,9 +10,11 @@ import type { Observation } from './observe.ts';
 const mostHosts = 500;
 
 /** True if the map lacks a change of the relay, or of what hosts state in their reports. */
-export function isRevisionDue({ network: { range, relay }, peers }: Observation, now: Date): boolean {
+export function isRevisionDue({ network: { range, relay }, isClosed, peers }: Observation, now: Date): boolean {
   const able = peers.flatMap(({ peer, health }) =>
-    findObstacle(range, peer) === null ? { ...peer, announced: health?.announced ?? null } : [],
+    findObstacle(range, peer) === null
+      ? { ...peer, announced: health?.announced ?? null, keepsRules: keepsRules(isClosed, peer) }
+      : [],
   );
   if (chooseRelay(relay, able, now.getTime()) !== relay) return true;
   return peers.some(

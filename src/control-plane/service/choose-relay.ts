@@ -8,6 +8,13 @@ export interface RelayCandidate extends RankedConnector {
   readonly id: number;
   /** The state in its last event; null before the first. */
   readonly announced: StoredHealth['announced'];
+  /** False if its host does not enforce the rules of the network; true in an open one. */
+  readonly keepsRules: boolean;
+}
+
+/** A host that enforces rules relays packets with their sources, so that they can be judged. */
+export function keepsRules(isClosed: boolean, { enforces_rules }: Pick<StoredPeer, 'enforces_rules'>): boolean {
+  return !isClosed || enforces_rules === 1;
 }
 
 /** Why a peer cannot be the relay of a network with this range; null if it can. */
@@ -33,8 +40,9 @@ const patienceMs = 600_000;
 
 /**
  * Chooses the relay of a network; null without a candidate. The current one stays while it is a
- * candidate, even if another ranks higher, unless it is dead and another is online. The states
- * are those of the last events: a restart of the control plane and a short outage replace no relay.
+ * candidate, even if another ranks higher. It yields to one that is online if it is dead, or if the
+ * other one keeps rules that it does not. The states are those of the last events: a restart of the
+ * control plane and a short outage replace no relay.
  *
  * @param now the time in milliseconds since 1970, like `serving_since`
  */
@@ -42,10 +50,12 @@ export function chooseRelay(current: number | null, candidates: readonly RelayCa
   const [best] = candidates.toSorted(
     (one, other) =>
       stateRanks[one.announced ?? 'unknown'] - stateRanks[other.announced ?? 'unknown'] ||
+      Number(other.keepsRules) - Number(one.keepsRules) ||
       compareConnectors(one, other),
   );
   const kept = candidates.find(({ id }) => id === current);
-  const gives = best?.announced === 'online' && kept !== undefined && isDead(kept, now);
+  const isWorse = kept !== undefined && (isDead(kept, now) || (best?.keepsRules === true && !kept.keepsRules));
+  const gives = best?.announced === 'online' && isWorse;
   return (gives ? best : (kept ?? best))?.id ?? null;
 }
 

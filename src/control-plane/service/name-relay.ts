@@ -3,7 +3,7 @@ import { findRelays } from '../store/peers/peer-lists.ts';
 import { findPeer } from '../store/peers/peers.ts';
 import type { Db } from '../store/tables.ts';
 import type { NewEvent } from './append-events.ts';
-import { chooseRelay, findObstacle } from './choose-relay.ts';
+import { chooseRelay, findObstacle, keepsRules, type RelayCandidate } from './choose-relay.ts';
 
 /** True if `nameRelay` would name another relay. */
 export async function isRelayDue(db: Db, network: number, now: Date): Promise<boolean> {
@@ -24,27 +24,31 @@ export async function nameRelay(
 ): Promise<NewEvent | null> {
   const change = await findChange(transaction, network, now);
   if (change === null) return null;
-  const { range, relay, announced, next } = change;
+  const { range, relay, kept, next } = change;
   const former = relay === null ? undefined : await findPeer(transaction, network, relay);
   await saveRelay(transaction, network, next?.id ?? null);
   const to = next && { id: next.id, name: next.name };
   const removed = events.find(({ peer }) => peer?.id === relay)?.peer;
   const from = relay === null ? null : { id: relay, name: former?.name ?? removed?.name ?? null };
-  const obstacle =
-    former === undefined
-      ? 'left the network'
-      : (findObstacle(range, former) ?? (announced === null ? 'was never online' : 'is offline'));
+  const obstacle = former === undefined ? 'left the network' : (findObstacle(range, former) ?? describeState(kept));
   const why = from === null ? 'the network had none' : `${from.name ?? `peer ${from.id}`} ${obstacle}`;
   return { type: 'relay.changed', peer: to, details: { from, to, why } };
+}
+
+function describeState(kept: Pick<RelayCandidate, 'announced' | 'keepsRules'> | undefined): string {
+  if (kept?.keepsRules === false) return 'does not enforce rules';
+  return kept?.announced === null ? 'was never online' : 'is offline';
 }
 
 async function findChange(db: Db, network: number, now: Date) {
   const found = await findRelays(db, network);
   // The network was deleted in this transaction.
   if (found === undefined) return null;
-  const { range, relay, connectors } = found;
-  const able = connectors.filter((peer) => findObstacle(range, peer) === null);
+  const { range, relay, isClosed, connectors } = found;
+  const able = connectors
+    .filter((peer) => findObstacle(range, peer) === null)
+    .map((peer) => ({ ...peer, keepsRules: keepsRules(isClosed, peer) }));
   const id = chooseRelay(relay, able, now.getTime());
-  const announced = able.find((peer) => peer.id === relay)?.announced;
-  return id === relay ? null : { range, relay, announced, next: able.find((peer) => peer.id === id) ?? null };
+  const kept = able.find((peer) => peer.id === relay);
+  return id === relay ? null : { range, relay, kept, next: able.find((peer) => peer.id === id) ?? null };
 }

@@ -1,6 +1,6 @@
 import type { ChangePeer, Peer, PeerDetails } from '../../contract/peer.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
-import { administrators, type Caller, requireTagger } from '../domain/caller.ts';
+import { type Caller, requireTagger } from '../domain/caller.ts';
 import { checkExpectedRoutes } from '../domain/route-edits.ts';
 import { Forbidden, NotFound } from '../errors.ts';
 import { isServing, readService, toPeer } from '../push/to-contract.ts';
@@ -11,14 +11,13 @@ import { listedFieldColumns } from '../store/peer-columns.ts';
 import { findKeyOfEnrollment, insertFormerIdentity } from '../store/peers/enrollments.ts';
 import { listPeerPage } from '../store/peers/peer-lists.ts';
 import * as store from '../store/peers/peers.ts';
-import { keepGoneName, readMapRules } from '../store/rules.ts';
-import type { Db } from '../store/tables.ts';
+import { keepGoneName } from '../store/rules.ts';
 import { changedFields, record } from './audit.ts';
 import type { Context } from './context.ts';
 import { lockNetwork, requireNetwork } from './networks.ts';
 import { type AttemptCounts, createAttemptCounts } from './peer-change-limit.ts';
 import { checkPeerChange } from './peer-fields.ts';
-import { requireAuthor } from './require-author.ts';
+import { requireAdminIfClosed, requireAuthor } from './require-author.ts';
 import { changeAction, isUnlisted } from './suspension.ts';
 import { peerEvent, withRevision } from './with-revision.ts';
 
@@ -71,10 +70,12 @@ export async function changePeer(
     if (caller.kind === 'peer') refuseForPeers(asked);
     const peer = await store.findPeer(transaction, networkId, id);
     if (!peer) throw new NotFound('peer');
-    if (asked.public_key !== undefined) await checkKeyChange(context, transaction, caller, networkId);
     const [fields, label] = await checkPeerChange(context, transaction, asked, peer, network);
     const changed = changedFields(peer, fields);
     if (Object.keys(changed).length === 0) return toPeer(network, peer);
+    for (const [field, what] of decisive) {
+      if (changed[field] !== undefined) await requireAdminIfClosed(context, transaction, caller, networkId, what);
+    }
     checkExpectedRoutes(
       'peer',
       readService(network, peer).assigned,
@@ -110,11 +111,11 @@ export async function changePeer(
   return changedPeer;
 }
 
-/** In a closed network, a public key gives what rules allow its peer: members set none. */
-async function checkKeyChange(context: Context, transaction: Db, caller: Caller, network: number): Promise<void> {
-  if (caller.kind === 'peer' || (await readMapRules(transaction, network)) === undefined) return;
-  await requireAuthor(context, transaction, { ...caller, access: administrators });
-}
+/** A public key gives what rules allow its peer; a route, what they allow the addresses in it. */
+const decisive = [
+  ['public_key', 'change the public key of a peer'],
+  ['routes', 'change which routes a connector serves'],
+] as const;
 
 const newPeerMs = 3_600_000;
 

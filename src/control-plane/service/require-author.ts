@@ -1,10 +1,11 @@
 import type { Role } from '../../contract/auth.ts';
-import { type Caller, checkAccess, type PeerCaller, type UserCaller } from '../domain/caller.ts';
-import { Unauthenticated } from '../errors.ts';
+import { administrators, type Caller, checkAccess, type PeerCaller, type UserCaller } from '../domain/caller.ts';
+import { Forbidden, Unauthenticated } from '../errors.ts';
 import { isTokenValid } from '../store/accounts/personal-tokens.ts';
 import { findSessionStart } from '../store/accounts/sessions.ts';
 import { lockUser } from '../store/accounts/users.ts';
 import { findPeerById } from '../store/peers/peers.ts';
+import { readMode } from '../store/rules.ts';
 import type { Db } from '../store/tables.ts';
 import type { Author } from './audit.ts';
 import type { Context } from './context.ts';
@@ -43,6 +44,24 @@ export async function requireUser(context: Context, db: Db, caller: UserCaller):
 }
 
 export const voidCredential = 'the bearer token is unknown or has expired';
+
+/**
+ * In a closed network, refuses members a change that gives a host what rules allow others: only
+ * owners and admins decide who may reach what.
+ * @param what the change, after `a member may not`
+ */
+export async function requireAdminIfClosed(
+  context: Context,
+  transaction: Db,
+  caller: Caller,
+  network: number,
+  what: string,
+): Promise<void> {
+  if (caller.kind === 'peer' || (await readMode(transaction, network)) === 'open') return;
+  const { role } = await requireUser(context, transaction, caller);
+  if (administrators.roles.includes(role)) return;
+  throw new Forbidden(`in a closed network, a ${role} may not ${what}; ask an owner or admin`);
+}
 
 async function requirePeer({ now }: Context, db: Db, { peerId, tokenMark }: PeerCaller): Promise<void> {
   const peer = await findPeerById(db, peerId);

@@ -104,6 +104,11 @@ export async function keepGoneName(db: Db, network: number, { id, name }: { id: 
   await db.updateTable('network_rules').set({ gone }).where('network_id', '=', network).execute();
 }
 
+export async function readMode(db: Db, network: number): Promise<StoredRules['mode']> {
+  const query = db.selectFrom('network_rules').select('mode').where('network_id', '=', network);
+  return (await query.executeTakeFirst())?.mode ?? 'open';
+}
+
 /** The rules in the map of a network; undefined if it is open. */
 export async function readMapRules(db: Db, network: number): Promise<MapRules | undefined> {
   const query = db.selectFrom('network_rules').where('network_id', '=', network);

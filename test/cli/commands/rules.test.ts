@@ -300,7 +300,9 @@ describe('cpn rules apply', () => {
         'InvalidValue',
         `"${folder}/rules.yaml", line 3: rules[0].to[0] "peer:db" is no peer (rule "a")`,
       ]);
-      expect((await refused('tests.3', 'rules.0'))?.message).toMatch(/line \d+: tests\[3\] .*; and 1 more mistakes$/);
+      expect((await refused('tests.3', 'rules.0'))?.message).toMatch(
+        /line \d+: tests\[3\] .*; this is the first of 2 mistakes$/,
+      );
       expect((await refused('confirm_within_seconds'))?.name).toBe('Refused');
       const replies = { previewRules: refusal('rules.0.to.0') };
       expect((await run(testRules, await write(wanted), { replies })).said).toContain('line 3: rules[0].to[0]');

@@ -72,6 +72,7 @@ export function observedNetwork(
       ...{ routes: [parsePrefix(lan), parsePrefix(lab)], revision: 1, nonce: 'n' },
       ...{ map_max_age_seconds: null, lastingNonce: 'n', relay: null, spread: false },
     },
+    isClosed: false,
     revision: { revision: 1, nonce: 'n' },
     routes: JSON.stringify(routes),
     ...{ peers, unlisted },

@@ -24,7 +24,7 @@ describe('a connector relays', () => {
 
 describe('the relay', () => {
   const candidate = (id: number, announced: RelayCandidate['announced'], fields: object = {}): RelayCandidate => ({
-    ...{ id, announced, priority: 0, serving_since: `2030-01-0${id}T00:00:00.000Z` },
+    ...{ id, announced, keepsRules: true, priority: 0, serving_since: `2030-01-0${id}T00:00:00.000Z` },
     ...fields,
   });
   /** Ten minutes after the second candidate began to serve. */
@@ -56,6 +56,16 @@ describe('the relay', () => {
     ['is offline and no other was observed', [candidate(2, offline), candidate(1, unknown)]],
   ])('stays if it %s', (_what, candidates) => {
     expect(chooseRelay(2, candidates, now)).toBe(2);
+  });
+
+  test.each([
+    ['is rather one that enforces the rules', null, candidate(1, online), 2],
+    ['is rather one that is online than one that enforces the rules', null, candidate(1, online), 1, offline],
+    ['yields to one that is online and enforces the rules', 1, candidate(1, online), 2],
+    ['stays while the one that enforces the rules is not online', 1, candidate(1, online), 1, unknown],
+  ] as const)('of a closed network %s', (_what, current, older, relay, state: RelayCandidate['announced'] = online) => {
+    const candidates = [{ ...older, keepsRules: false, priority: 1 }, candidate(2, state)];
+    expect(chooseRelay(current, candidates, now)).toBe(relay);
   });
 
   test('is the best one that is online, if the current one is offline', () => {

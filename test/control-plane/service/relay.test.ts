@@ -58,6 +58,19 @@ const announce = (id: number, announced: 'online' | 'offline', lost_at: string |
       .execute(),
   );
 
+test('of a closed network is a connector that enforces its rules, also one of a lower rank', async () => {
+  const older = await add('older');
+  const newer = await add('newer', { enforces_rules: true });
+  for (const { id } of [older, newer]) await announce(id, 'online');
+  expect(await relay()).toBe(older.id);
+  const set = (mode: string) => plane.call('PUT', `${path()}/rules`, { token, body: { mode } });
+  await set('closed');
+  expect(await relay()).toBe(newer.id);
+  expect((await changes()).at(-1)).toMatchObject({ details: { why: 'older does not enforce rules' } });
+  await set('open');
+  expect(await relay()).toBe(newer.id);
+});
+
 /** Enrols with the proof of one identity. */
 async function enrol(name: string, type: string, fields: object = {}) {
   const key = await makeKey(plane, token, network);

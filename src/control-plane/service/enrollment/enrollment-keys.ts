@@ -15,7 +15,7 @@ import { transact } from '../../store/transact.ts';
 import { record } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { lockNetwork, requireNetwork } from '../networks.ts';
-import { requireAuthor } from '../require-author.ts';
+import { requireAdminIfClosed, requireAuthor } from '../require-author.ts';
 
 /** Creates an enrolment key. The token is returned only here: only its hash is stored. */
 export async function createKey(
@@ -30,6 +30,9 @@ export async function createKey(
     const network = await lockNetwork(transaction, caller, networkId);
     const author = await requireAuthor(context, transaction, requireTagger(caller, asked.tags));
     const { peer_types = null } = asked;
+    // A connector sends with any address of its routes.
+    if (peer_types === null || peer_types.includes('connector'))
+      await requireAdminIfClosed(context, transaction, caller, networkId, 'create keys for connectors');
     const { routes, tags } = readLimits(asked, network);
     const key = await store.insertKey(transaction, {
       network_id: networkId,

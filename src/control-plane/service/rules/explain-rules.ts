@@ -1,5 +1,6 @@
 import {
   mostAccessChanges,
+  mostWarnings,
   type ReachablePairs,
   type RuleDecision,
   type RulesPreview,
@@ -10,6 +11,7 @@ import type { PortRange } from '../../../core/map/access-rules.ts';
 import { covers, hostPrefix, overlaps, tryParseAddress } from '../../../core/net/cidr.ts';
 import { parseMapSelector } from '../../../core/rules/map-selector.ts';
 import { formatPorts, intersectPorts } from '../../../core/rules/selector.ts';
+import { listNames } from '../../../core/util/list-names.ts';
 import type { Caller } from '../../domain/caller.ts';
 import { readFields } from '../../domain/field-rules.ts';
 import { compareAccess } from '../../domain/rules/compare.ts';
@@ -21,17 +23,19 @@ import { selects } from '../../domain/rules/groups.ts';
 import { resolveName, resolveNames } from '../../domain/rules/names.ts';
 import { listReachable, listRefused } from '../../domain/rules/reach.ts';
 import { listWarnings } from '../../domain/rules/warnings.ts';
+import { listKeys } from '../../store/enrollment-keys.ts';
 import type { Context } from '../context.ts';
 import { requireNetwork } from '../networks.ts';
 import { type Ruled, readRuled } from './ruled-network.ts';
 
 /** The effects that rules would have. Changes nothing. */
 export async function previewRules(
-  { db }: Context,
+  context: Context,
   caller: Caller,
   id: number,
   asked: SetRules,
 ): Promise<RulesPreview> {
+  const { db } = context;
   const { stored, named, network } = await readRuled(db, await requireNetwork(db, caller, id));
   const next = resolveNames(asked, named);
   checkElements(next.rules, network.peers);
@@ -41,8 +45,23 @@ export async function previewRules(
     tests: runTests(network, next, asked.tests),
     enforcement: listEnforcement(network.peers).filter(({ by }) => by === 'nothing'),
     refused: listRefused(network, next, mostAccessChanges),
-    warnings: listWarnings(next, network.peers),
+    warnings: [
+      ...listWarnings(next, network.peers),
+      ...(stored.mode === 'open' && next.mode === 'closed' ? await warnOfKeys(context, id) : []),
+    ].slice(0, mostWarnings),
   };
+}
+
+const firstKeys = { after: null, skip: 0, limit: 1000 };
+
+/** Members may have created them. In a closed network, they create no more. */
+async function warnOfKeys({ db, now }: Context, id: number): Promise<string[]> {
+  const keys = (await listKeys(db, id, now().toISOString(), firstKeys)).entries;
+  const isForConnectors = (types: string | null) => types === null || JSON.parse(types).includes('connector');
+  const names = keys.flatMap(({ name, peer_types }) => (isForConnectors(peer_types) ? name : []));
+  if (names.length === 0) return [];
+  const what = 'let hosts enrol as connectors, which send with any address of their routes';
+  return [`enrolment keys ${what}: ${listNames(names)}; revoke those that you do not need`];
 }
 
 /** A kind of connections between two ends, as users write them. */

@@ -104,17 +104,29 @@ export async function findRelays(db: Db, networkId: number) {
       join.onRef('peers.network_id', '=', 'networks.id').on('peer_type', '=', sql.lit('connector' as const)),
     )
     .leftJoin('peer_health', 'peer_health.peer_id', 'peers.id')
-    .select(['private_cidr', 'relay', 'peers.id', 'peers.name', 'peer_type', 'endpoint', 'withdrawn'])
+    .leftJoin('network_rules', 'network_rules.network_id', 'networks.id')
+    .select([
+      'private_cidr',
+      'relay',
+      'mode',
+      'peers.enforces_rules',
+      'peers.id',
+      'peers.name',
+      'peer_type',
+      'endpoint',
+      'withdrawn',
+    ])
     .select(['suspended_at', 'expired', 'priority', 'serving_since', 'announced'])
     .where('networks.id', '=', networkId)
-    .$narrowType<{ name: NotNull; withdrawn: NotNull; expired: NotNull; priority: NotNull }>()
+    .$narrowType<{ name: NotNull; withdrawn: NotNull; expired: NotNull; priority: NotNull; enforces_rules: NotNull }>()
     .execute();
   const [network] = rows;
   if (network === undefined) return undefined;
   const connectors = rows.flatMap(({ id, peer_type, ...peer }) =>
     id === null || peer_type === null ? [] : { ...peer, id, peer_type },
   );
-  return { range: network.private_cidr as Prefix, relay: network.relay, connectors };
+  const { private_cidr, relay, mode } = network;
+  return { range: private_cidr as Prefix, relay, isClosed: mode === 'closed', connectors };
 }
 
 export async function listEndpoints(
