@@ -46,7 +46,7 @@ const ids = (list: string) => new RegExp(`"cpn ${list}" lists the ids`);
 const cannot = (what: string) => new RegExp(`this service cannot ${what}`);
 const offers = (what: string) => new RegExp(`the service offers no ${what}; ask its operator`);
 const noRules = cannot('restrict who reaches what');
-const rules = { mode: 'open', rules: [], tests: [], require_enforcement: false, enforcement: [] };
+const rules = { mode: 'open', rules: [], tests: [], require_enforcement: false, enforcement: [], warnings: [] };
 const preview = {
   gained: [],
   lost: [],
@@ -56,6 +56,7 @@ const preview = {
   tests: [],
   enforcement: [],
   refused: [],
+  warnings: [],
 };
 const { peers: _, ...summary } = networkBody();
 
