@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join as path } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { crashAfter } from '../faults/crash.ts';
 import { makeKey } from '../lab/control-plane.ts';
 import type { Host } from '../lab/host.ts';
 import { join, type Office, plan, startOffice, status } from './office.ts';
@@ -145,11 +146,9 @@ describe('a pass', () => {
   it('reports a join that was not finished', async () => {
     const host = await newHost('interrupted');
     const key = await makeKey(office.controlPlane, 'office', 'interrupted');
-    const joining = await host.spawnCpn(['join', '-', ...office.api], { input: key });
-    await joining.waitForLine(/enrolling/);
-    joining.signal('SIGKILL');
-    await joining.exited;
-    await office.controlPlane.cpn(['network', 'list']);
+    const stored = crashAfter('rename cpn0.json');
+    const killed = await host.cpn(['join', '-', ...office.api], { input: key, allowFailure: true, ...stored });
+    expect(killed.signal).toBe('SIGKILL');
     const { stderr } = await host.cpn(['status']);
     expect(stderr).toMatch(
       /the join of cpn0 was not finished; run "cpn join" with the same key again, or "cpn leave cpn0"/,

@@ -22,6 +22,11 @@ export function crashAt({ at }: Checkpoint, signal: NodeJS.Signals = 'SIGKILL'):
   return { env: { ...preloaded, KILL_AT: String(at), KILL_WITH: signal } };
 }
 
+/** For a program that is killed once it has done this for the first time, such as `rename cpn0.json`. */
+export function crashAfter(what: string): Start {
+  return { env: { ...preloaded, STOP_AT: what, STOP_AFTER: '1', KILL_WITH: 'SIGKILL' } };
+}
+
 /**
  * Runs `work`, which starts a program on `host` with the given environment, and returns the checkpoints to try: those
  * before each change, and the last one. A crash after one change is the same as a crash before the next, and an fsync

@@ -8,10 +8,15 @@ countStatements();
 /** A control plane that does nothing but answer: what it writes by itself would be counted too. */
 const startQuiet = () => startPlane({ healthTimes: quiet });
 
+/** The least of several counts: a control plane that has just started prunes in the background, and its statements count too. */
 async function costOf(ask: () => Promise<unknown>): Promise<number> {
-  const before = counted.statements;
-  await ask();
-  return counted.statements - before;
+  const costs: number[] = [];
+  for (let round = 0; round < 3; round += 1) {
+    const before = counted.statements;
+    await ask();
+    costs.push(counted.statements - before);
+  }
+  return Math.min(...costs);
 }
 
 test('a repeated request of a peer costs one query of its network, and is refused once the peer is removed', async () => {
@@ -33,9 +38,7 @@ test('an enrolment costs the database the same, however many were there before',
   const token = await plane.signIn('owner');
   const { key } = await makeOffice({ plane, token });
   let name = 0;
-  const enrollNew = () => enroll(plane, key, { name: `web-${++name}` });
-  // What the start of the control plane leaves to do is done by then.
-  await enrollNew();
+  const enrollNew = async () => expect((await enroll(plane, key, { name: `web-${++name}` })).status).toBe(201);
   const first = await costOf(enrollNew);
   const later = await costOf(enrollNew);
   expect([later, later <= 23]).toEqual([first, true]);
