@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { ProjectOrder } from './scripts/run-tests/project-order.ts';
 
 /** Tests that start simulated hosts: slower, and with deadlines of their own inside. */
 const LAB_TESTS = ['test/{lab,e2e,model,host,hostile,local,secrets,packets}/**/*.test.ts'];
@@ -22,19 +23,22 @@ const BROWSER_TESTS = ['test/browser/**/*.test.ts'];
 const MACHINE_TESTS = ['test/vm/**/*.test.ts'];
 
 /**
- * Tests of the control plane run on both of its stores, but for those of one store, those that use neither, and those of what comes
- * before any row is read or written, or after: the description that is served, TLS, limits, clients that HTTP itself refuses, how replies
- * are sent and waited for, and which credentials each operation accepts, in 4,000 requests.
+ * Tests of the control plane run on SQLite, but for those of PostgreSQL alone. Those where the store matters run on PostgreSQL too:
+ * statements, transactions, locks, migrations, push, several instances, and one request of every operation.
  */
 const CONTROL_PLANE_TESTS = ['test/control-plane/**/*.test.ts'];
 const POSTGRES_TESTS = [
   'test/control-plane/store/postgres/{announced-changes,crash,pooler,readiness,replicas,serve,start,time,transact}.test.ts',
 ];
-const OTHER_THAN_POSTGRES_TESTS = [
-  'test/control-plane/**/{data-folder,database-url,database-clock,concurrency,passwords,tokens,change-notifier,network-rules,address-allocation,agreement,effects}.test.ts',
-  'test/control-plane/**/{description,contract-description,openapi,tls,hostile-clients,full-disk,receiver-addresses,webhook-settings,send-webhook}.test.ts',
-  'test/control-plane/**/{closing-replies,conditional-read,error-reply,failures,judge-network,limits,monitoring,serve-console,transitions,transport,unread,waiting-preference,with-revision}.test.ts',
-  'test/control-plane/{http/routes/access,store/transact}.test.ts',
+const TESTS_OF_BOTH_STORES = [
+  'test/control-plane/{all-or-nothing,held-changes,made-up-peer-field,reset-owner,secrets,serve,simultaneous-changes}.test.ts',
+  'test/control-plane/push/{conditional-requests,delta,held-reads,long-poll,peer-messages,snapshot,waiting-end}.test.ts',
+  'test/control-plane/store/{account-queries,clamp-instants,crash,health-queries,peer-queries,restore,migrations/*}.test.ts',
+  'test/control-plane/health/{clock-set-back,deliver-events,delivery-crash,evaluate,held-health,instances}.test.ts',
+  'test/control-plane/health/{lost-connections,presence,refused-connections,relay,removals,report,traffic-history}.test.ts',
+  'test/control-plane/http/{every-field,held-requests}.test.ts',
+  'test/control-plane/http/routes/{audit,enrollment,enrollment-keys,events,operations,paging,rules}.test.ts',
+  'test/control-plane/service/{deletions,identities,key-limits,replacement,retention,retried-counts,rules-confirmation}.test.ts',
 ];
 
 /** Tests have deadlines of their own; these only end one that hangs, also on a machine with much else to do. */
@@ -48,12 +52,28 @@ export default defineConfig({
     environment: 'node',
     retry: 0,
     allowOnly: false,
-    // Lab tests mostly wait, for handshakes and deadlines: more of them than cores run well side by side.
-    maxWorkers: 6,
+    // Lab tests mostly wait, for handshakes and deadlines: one takes a quarter of a core.
+    maxWorkers: 10,
+    // Long and waiting files first, and at the end many short ones.
+    sequence: { sequencer: ProjectOrder },
     passWithNoTests: false,
     // scripts/test coverage prints it; a failed test does not hide it.
     coverage: { provider: 'v8', include: ['src/**/*.ts'], reporter: ['json-summary'], reportOnFailure: true },
     projects: [
+      { test: { name: 'programs', include: PROGRAM_TESTS, ...patient } },
+      { test: { name: 'lab', include: LAB_TESTS, globalSetup: 'test/hostile/report.ts', ...together } },
+      { test: { name: 'faults', include: FAULT_TESTS, globalSetup: 'test/faults/report.ts', ...together } },
+      { test: { name: 'browser', include: BROWSER_TESTS, globalSetup: 'test/browser/chromium-setup.ts', ...together } },
+      { test: { name: 'fuzz', include: FUZZ_TESTS, globalSetup: 'test/fuzz/report.ts', ...patient } },
+      {
+        test: {
+          name: 'postgres',
+          include: [...POSTGRES_TESTS, ...TESTS_OF_BOTH_STORES],
+          globalSetup: 'test/control-plane/postgres-setup.ts',
+          ...together,
+        },
+      },
+      { test: { name: 'sqlite', include: CONTROL_PLANE_TESTS, exclude: POSTGRES_TESTS, ...together } },
       {
         test: {
           name: 'unit',
@@ -65,21 +85,6 @@ export default defineConfig({
           ...together,
         },
       },
-      { test: { name: 'programs', include: PROGRAM_TESTS, ...patient } },
-      { test: { name: 'sqlite', include: CONTROL_PLANE_TESTS, exclude: POSTGRES_TESTS, ...together } },
-      {
-        test: {
-          name: 'postgres',
-          include: CONTROL_PLANE_TESTS,
-          exclude: OTHER_THAN_POSTGRES_TESTS,
-          globalSetup: 'test/control-plane/postgres-setup.ts',
-          ...together,
-        },
-      },
-      { test: { name: 'lab', include: LAB_TESTS, globalSetup: 'test/hostile/report.ts', ...together } },
-      { test: { name: 'browser', include: BROWSER_TESTS, globalSetup: 'test/browser/chromium-setup.ts', ...together } },
-      { test: { name: 'fuzz', include: FUZZ_TESTS, globalSetup: 'test/fuzz/report.ts', ...patient } },
-      { test: { name: 'faults', include: FAULT_TESTS, globalSetup: 'test/faults/report.ts', ...together } },
       { test: { name: 'vm', include: MACHINE_TESTS, sequence: { groupOrder: 1 }, ...patient } },
     ],
   },

@@ -12,13 +12,7 @@ const { subscribe } = require('node:diagnostics_channel');
 const { appendFileSync } = require('node:fs');
 const { basename } = require('node:path');
 
-const {
-  KILL_AT: last,
-  KILL_WITH: signal,
-  CHECKPOINTS: list,
-  STOP_AT: place,
-  STOP_AFTER: after,
-} = process.env;
+const { KILL_AT: last, KILL_WITH: signal, CHECKPOINTS: list, STOP_AT: place, STOP_AFTER: after } = process.env;
 let count = 0;
 let passed = 0;
 

@@ -111,6 +111,14 @@ describe('a suite', () => { beforeAll(() => { throw new Error('hooked') }); test
     expect(failed).toContain('lost promise');
   });
 
+  test('starts the projects in the order of the configuration', async () => {
+    const sequencer = `(await import('${join(REPOSITORY, 'scripts/run-tests/project-order.ts')}')).ProjectOrder`;
+    const projects = "['good', 'also'].map((name) => ({ test: { name, include: [name + '.test.mjs'] } }))";
+    const config = `{ maxWorkers: 1, sequence: { sequencer: ${sequencer} }, projects: ${projects} }`;
+    const { output } = await runTests({ good, also: good }, { config });
+    expect(output.match(/\w+\.test\.mjs/g)?.slice(0, 2)).toEqual(['good.test.mjs', 'also.test.mjs']);
+  });
+
   test('fails with a file that passes only on its second run, where none is allowed', async () => {
     const { exitCode, output, end } = await runTests({ good, flaky }, { mostUnsteady: 0 });
     expect([exitCode, end]).toEqual([1, ['1 unsteady: flaky.test.mjs', '2 passed, 0 failed']]);
