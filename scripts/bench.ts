@@ -91,6 +91,7 @@ while the map changes and the control plane is restarted; with --replicas of two
 --hosts alone.
 "proxies" has hosts wait behind the proxies of Debian, TLS and PgBouncer: their requests while idle, and the time of a change until each has
 it, 50 times or N times.
+BENCH_NETWORKS=N has rules send packets through the filters of N generated networks instead of 10,000, and 500 N packets while rules change.
 BENCH_MINUTES=N has idle, proxies and reports go on for N minutes instead of 10, and churn instead of 60.
 `;
 

@@ -1,5 +1,7 @@
 import type { Comparison } from '../comparison.ts';
 import { compareChanges } from './changes.ts';
+import { compareElements } from './elements.ts';
+import { comparePacketFilters } from './packets.ts';
 import { compareRequests } from './requests.ts';
 import { compareRevocations } from './revocations.ts';
 import { compareThroughput } from './throughput.ts';
@@ -14,5 +16,7 @@ export async function compareRules(rounds?: number): Promise<Comparison[]> {
     ...(await compareRevocations(rounds)),
     ...(await compareChanges()),
     ...(await compareRequests()),
+    ...(await compareElements()),
+    ...(await comparePacketFilters()),
   ];
 }
