@@ -16,7 +16,7 @@ declare module 'vitest' {
 /** Vitest's global setup; returns what runs after the tests. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   // A test that crashes PostgreSQL starts one of its own: nothing here has to survive that.
-  const server = await startPostgres({ settings: ['max_connections=300', 'fsync=off', 'full_page_writes=off'] });
+  const server = await startPostgres({ settings: ['max_connections=500', 'fsync=off', 'full_page_writes=off'] });
   const { socket, port, user, password } = server;
   project.provide('postgres', { socket, port, user, password });
   return server.remove;
