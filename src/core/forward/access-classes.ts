@@ -7,7 +7,8 @@
  */
 import { digestOf } from '../crypto/keys.ts';
 import { addressIn, type Family } from '../net/cidr.ts';
-import type { Access, Admitted, NumberRange } from '../rules/resolve.ts';
+import type { NumberRange } from '../net/number-ranges.ts';
+import type { Access, Admitted } from '../rules/resolve.ts';
 import { subtractPorts } from '../rules/selector.ts';
 
 /** A chain without a hook. */

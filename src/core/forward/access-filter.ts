@@ -1,7 +1,8 @@
 import { digestOf } from '../crypto/keys.ts';
 import { type Address, familyOf, type Prefix } from '../net/cidr.ts';
+import type { NumberRange } from '../net/number-ranges.ts';
 import { probedPort } from '../rules/evaluate.ts';
-import type { DeviceEnd, LocalEnd, NumberRange } from '../rules/resolve.ts';
+import type { DeviceEnd, LocalEnd } from '../rules/resolve.ts';
 import { type AccessChain, type AccessSet, writeNumbers } from './access-classes.ts';
 import {
   type AccessFilter,

@@ -1,6 +1,7 @@
 import type { AccessRules, PortRange, Rule, Selector } from '../map/access-rules.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
-import { type Address, type Family, familyOf, hostPrefix, type Prefix, rangeOf } from '../net/cidr.ts';
+import { type Address, type Family, familyOf, hostPrefix, type Prefix } from '../net/cidr.ts';
+import { type NumberRange, numbersOf, outsideOf, splitByCoverage } from '../net/number-ranges.ts';
 import { enforcementIn } from './enforcement.ts';
 import { mergePorts } from './selector.ts';
 
@@ -11,12 +12,6 @@ export interface Admitted {
   readonly tcp: readonly PortRange[];
   readonly udp: readonly PortRange[];
   readonly icmp: boolean;
-}
-
-/** Consecutive addresses as numbers, both included. */
-export interface NumberRange {
-  readonly first: bigint;
-  readonly last: bigint;
 }
 
 /** Addresses of the other side, and all that they are allowed. */
@@ -133,7 +128,7 @@ function splitRoutes(served: readonly Prefix[], { cidr, rules: { rules } }: Rule
     ),
   );
   const within = served.map((route) => numbersOf(route));
-  return sweep([...within.map((range) => ({ ...range, index: -1, direction: 'inward' as const })), ...marked])
+  return splitByCoverage([...within.map((range) => ({ ...range, index: -1, direction: 'inward' as const })), ...marked])
     .filter(({ covering }) => covering.some(({ index }) => index === -1))
     .flatMap(({ first, last, covering }) => {
       const of = (direction: Direction) =>
@@ -187,7 +182,7 @@ function accessResolver({ cidr, peers, rules: { rules, requiresEnforcement } }: 
       if (admitted === general || isRefused(peer)) return [];
       return [{ range: numbersOf(hostPrefix(peer.address)), admitted }];
     });
-    const ranges = sweep(forRanges).flatMap(({ first, last, covering }) => {
+    const ranges = splitByCoverage(forRanges).flatMap(({ first, last, covering }) => {
       const admitted = union(covering.map(({ index }) => index));
       if (admitted === general) return [];
       return outsideOf({ first, last }, numbersOf(cidr)).map((range) => ({ range, admitted }));
@@ -243,39 +238,6 @@ function rangeOfSelector(selector: Selector, family: Family): NumberRange | null
   if (selector.kind === 'any') return { first: 0n, last: family === 4 ? 2n ** 32n - 1n : 2n ** 128n - 1n };
   if (selector.kind !== 'route' && selector.kind !== 'cidr') return null;
   return familyOf(selector.prefix) === family ? numbersOf(selector.prefix) : null;
-}
-
-function numbersOf(prefix: Prefix): NumberRange {
-  const { first, last } = rangeOf(prefix);
-  return { first, last };
-}
-
-/** The parts of a range outside another. */
-export function outsideOf({ first, last }: NumberRange, inner: NumberRange): NumberRange[] {
-  if (last < inner.first || first > inner.last) return [{ first, last }];
-  const before = { first, last: inner.first - 1n };
-  const after = { first: inner.last + 1n, last };
-  return [before, after].filter((range) => range.first <= range.last);
-}
-
-/** Splits nested ranges into those that do not overlap, each with the ranges that cover it. */
-function sweep<Range extends NumberRange>(ranges: readonly Range[]): (NumberRange & { covering: readonly Range[] })[] {
-  const edges = distinct(ranges.flatMap(({ first, last }) => [first, last + 1n])).sort((a, b) => (a < b ? -1 : 1));
-  const starts = ranges.toSorted((a, b) => (a.first < b.first ? -1 : a.first > b.first ? 1 : 0));
-  const found: (NumberRange & { covering: readonly Range[] })[] = [];
-  let open: Range[] = [];
-  let next = 0;
-  for (const [place, first] of edges.entries()) {
-    const end = edges[place + 1];
-    if (end === undefined) break;
-    open = open.filter(({ last }) => last >= first);
-    for (let range = starts[next]; range !== undefined && range.first <= first; range = starts[next]) {
-      open.push(range);
-      next += 1;
-    }
-    if (open.length > 0) found.push({ first, last: end - 1n, covering: [...open] });
-  }
-  return found;
 }
 
 function indexesOf(rules: readonly Rule[], matches: (rule: Rule) => boolean): number[] {

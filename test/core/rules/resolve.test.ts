@@ -3,14 +3,9 @@ import { expect, it } from 'vitest';
 import type { Flow } from '../../../src/core/map/access-rules.ts';
 import type { Peer } from '../../../src/core/map/model.ts';
 import { type Address, covers, hostPrefix, type Prefix, rangeOf } from '../../../src/core/net/cidr.ts';
+import type { NumberRange } from '../../../src/core/net/number-ranges.ts';
 import { evaluate, probedPort } from '../../../src/core/rules/evaluate.ts';
-import {
-  type Access,
-  type Admitted,
-  type LocalEnd,
-  type NumberRange,
-  resolveAccess,
-} from '../../../src/core/rules/resolve.ts';
+import { type Access, type Admitted, type LocalEnd, resolveAccess } from '../../../src/core/rules/resolve.ts';
 import { network, peer } from '../samples.ts';
 import { closedNetworks, flowsOf } from './generated-rules.ts';
 
