@@ -71,11 +71,15 @@ export function writeDevices(range: Prefix, devices: readonly DeviceEnd[], refus
 
 function writeEnd(end: LocalEnd, index: number, tunnel: Tunnel): Lookups {
   const { range } = tunnel;
+  const continueIn = (verb: 'goto' | 'jump', prefix: string) =>
+    end.wider === undefined ? [] : [`${verb} ${prefix}${end.wider}`];
   const sides = both.map((direction) => {
-    const name = `${directions[direction].prefix}${index}`;
+    const { prefix } = directions[direction];
+    const name = `${prefix}${index}`;
     const known = writeKnown(name, end[direction], direction, range);
     const ongoing = writeOngoing(name, end[direction], direction, tunnel);
-    const texts = [...(index === 0 ? exempt(probesOf(range), direction, range) : []), ...known.texts];
+    const exempted = index === 0 ? exempt(probesOf(range), direction, range) : [];
+    const texts = [...exempted, ...known.texts, ...continueIn('goto', prefix)];
     return {
       ...joinLookups([
         { ...known, chains: [{ name, texts }] },
@@ -84,7 +88,11 @@ function writeEnd(end: LocalEnd, index: number, tunnel: Tunnel): Lookups {
       ongoing,
     };
   });
-  const either: AccessChain = { name: `either${index}`, texts: sides.flatMap(({ ongoing }) => ongoing.texts) };
+  const [inward = [], outward = []] = sides.map(({ ongoing }) => ongoing.texts);
+  const either: AccessChain = {
+    name: `either${index}`,
+    texts: [...inward, ...continueIn('jump', 'either'), ...outward],
+  };
   return joinLookups([...sides, { chains: [either], classes: [], sets: [] }]);
 }
 
@@ -142,7 +150,7 @@ function writeOngoing(name: string, access: Access, direction: Direction, { link
     [`${toTunnel}${clients('sport')}`, `${ip} daddr`],
   ] as const;
   const texts = [
-    // Only `outward`, the last side of a chain, refuses peers: nothing follows that could accept.
+    // Only `outward` refuses peers, at the end of a chain: nothing follows that could accept.
     ...sides.flatMap(([side, remote]) => refuse(name, access, `${side} ${remote}`)),
     ...sides.flatMap(([side, remote]) => lookUpClasses(sets, `${side} `, remote)),
   ];

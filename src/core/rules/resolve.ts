@@ -1,8 +1,9 @@
 import type { AccessRules, PortRange, Rule, Selector } from '../map/access-rules.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
-import { type Address, type Family, familyOf, hostPrefix, type Prefix } from '../net/cidr.ts';
+import { type Address, familyOf, hostPrefix, type Prefix } from '../net/cidr.ts';
 import { type NumberRange, numbersOf, outsideOf, splitByCoverage } from '../net/number-ranges.ts';
 import { enforcementIn } from './enforcement.ts';
+import { type Direction, type Layer, layRoutes, localSelectors, rangeOfSelector } from './route-layers.ts';
 import { mergePorts } from './selector.ts';
 
 /** The protocols and ports that rules allow together. An empty list allows none. */
@@ -31,15 +32,16 @@ export interface Access {
   readonly refused: readonly Address[];
 }
 
-/** Addresses that a host stands for: its own, or a part of a route that it serves. */
+/** Addresses that a host stands for: its own, or parts of the routes that it serves. */
 export interface LocalEnd {
   readonly ranges: readonly NumberRange[];
   /** Connections to these addresses, and connections from them. */
   readonly inward: Access;
   readonly outward: Access;
+  /** The index of an earlier end that allows more here: that of a wider prefix. Absent for none. */
+  readonly wider?: number;
 }
 
-type Direction = 'inward' | 'outward';
 type Ruled = Pick<NetworkMap, 'cidr' | 'peers'> & { readonly rules: AccessRules };
 
 /**
@@ -47,41 +49,42 @@ type Ruled = Pick<NetworkMap, 'cidr' | 'peers'> & { readonly rules: AccessRules 
  * serves. The first end has the host's own address. Agrees with `evaluate`, except that rules
  * beyond all bounds allow nothing: a service must not exhaust its hosts.
  */
-export function resolveAccess(given: Ruled, self: Peer, served: readonly Prefix[]): readonly LocalEnd[] {
-  const family = familyOf(given.cidr);
-  const map = isExcessive(given, self) ? { ...given, rules: { ...given.rules, rules: [] } } : given;
-  const resolve = accessResolver(map, self);
-  const own: LocalEnd = {
+export function resolveAccess(map: Ruled, self: Peer, served: readonly Prefix[]): readonly LocalEnd[] {
+  const family = familyOf(map.cidr);
+  const own: Layer = {
     ranges: [numbersOf(hostPrefix(self.address))],
-    inward: resolve('inward', rulesToward(map, self)),
-    outward: resolve('outward', rulesOf(map.rules, self, 'outward')),
+    rules: { inward: rulesToward(map, self), outward: rulesOf(map.rules, self, 'outward') },
   };
-  const parts = splitRoutes(
-    served.filter((route) => familyOf(route) === family),
-    map,
-  );
-  const groups = Map.groupBy(parts, ({ inward, outward }) => `${inward.join()} ${outward.join()}`);
-  const ends = [...groups.values()].map((group): LocalEnd => {
-    const { inward = [], outward = [] } = group[0] ?? {};
-    return { ranges: group, inward: resolve('inward', inward), outward: resolve('outward', outward) };
-  });
-  return [own, ...ends];
+  const routes = served.filter((route) => familyOf(route) === family);
+  const isHuge = countSelectors(map.rules) > mostSelected;
+  const layers = isHuge ? null : layRoutes(own, routes, map.cidr, map.rules);
+  if (layers === null || isExcessive(map, layers)) return resolveAccess(withoutRules(map), self, served);
+  const resolve = accessResolver(map, self);
+  return layers.map(({ rules: { inward, outward }, ...end }) => ({
+    ...end,
+    inward: resolve('inward', inward),
+    outward: resolve('outward', outward),
+  }));
 }
 
 /** Devices to which a connector alone applies the rules, and what may reach them. */
 export type DeviceEnd = Pick<LocalEnd, 'ranges' | 'inward'>;
 
 /** Resolves the rules for peers that are reached through this host alone, such as phones. */
-export function resolveDevices(given: Ruled, self: Peer, devices: readonly Peer[]): readonly DeviceEnd[] {
-  const map = isExcessive(given, self) ? { ...given, rules: { ...given.rules, rules: [] } } : given;
-  const resolve = accessResolver(map, self);
-  const groups = Map.groupBy(devices, (device) => rulesToward(map, device).join());
-  return [...groups.values()].flatMap((group): DeviceEnd[] => {
-    const [first] = group;
-    if (first === undefined) return [];
+export function resolveDevices(map: Ruled, self: Peer, devices: readonly Peer[]): readonly DeviceEnd[] {
+  const toward = (device: Peer) => rulesToward(map, device);
+  const groups = [...Map.groupBy(devices, (device) => toward(device).join()).values()];
+  const layers = groups.map((group): Layer => {
     const ranges = group.map(({ address }) => numbersOf(hostPrefix(address)));
-    return [{ ranges, inward: resolve('inward', rulesToward(map, first)) }];
+    return { ranges, rules: { inward: group.slice(0, 1).flatMap(toward), outward: [] } };
   });
+  if (isExcessive(map, layers)) return resolveDevices(withoutRules(map), self, devices);
+  const resolve = accessResolver(map, self);
+  return layers.map(({ ranges, rules }) => ({ ranges, inward: resolve('inward', rules.inward) }));
+}
+
+function withoutRules(map: Ruled): Ruled {
+  return { ...map, rules: { ...map.rules, rules: [] } };
 }
 
 /** The rules with this peer as a destination: none if enforcement is required, and nothing does. */
@@ -96,49 +99,32 @@ function rulesOf({ rules }: AccessRules, peer: Peer, direction: Direction): numb
 
 /** Sixteen times what our control plane allows per host. */
 const mostSelected = 2 ** 20;
+/** The chains and sets of an end, as a number of elements. */
+const endCost = 64;
 
-/** True if the rules for a host select more pairs of an address and a port than it can handle. */
-function isExcessive({ peers, rules: { rules } }: Ruled, self: Peer): boolean {
+/** True if the rules select more pairs of an address and a port than a host can handle. */
+function isExcessive({ peers, rules: { rules } }: Ruled, layers: readonly Layer[]): boolean {
   const tagged = new Map<string, number>();
   for (const { tags = [] } of peers) for (const tag of tags) tagged.set(tag, (tagged.get(tag) ?? 0) + 1);
   const sizeOf = (selector: Selector) => (selector.kind === 'tag' ? (tagged.get(selector.tag) ?? 0) : 1);
-  const sum = (selectors: readonly Selector[]) => selectors.reduce((size, selector) => size + sizeOf(selector), 0);
-  const isHere = (selector: Selector) => 'prefix' in selector || selectsPeer(selector, self);
   const sizes = rules.map(({ from, to, ports }) => {
-    const selected = (to.some(isHere) ? sum(from) : 0) + (from.some(isHere) ? sum(to) : 0);
-    return selected * Math.max(1, ports.length);
+    const factor = Math.max(1, ports.length);
+    return { inward: factor * sum(from.map(sizeOf)), outward: factor * sum(to.map(sizeOf)) };
   });
-  return sizes.reduce((size, each) => size + each, 0) > mostSelected;
-}
-
-interface RoutePart extends NumberRange {
-  /** The rules that select it as a destination, and as a sender. */
-  readonly inward: readonly number[];
-  readonly outward: readonly number[];
-}
-
-/** Splits routes where the rules that select their addresses change. */
-function splitRoutes(served: readonly Prefix[], { cidr, rules: { rules } }: Ruled): RoutePart[] {
-  const marked = rules.flatMap((rule, index) =>
-    (['inward', 'outward'] as const).flatMap((direction) =>
-      localSelectors(rule, direction).flatMap((selector) => {
-        const range = rangeOfSelector(selector, familyOf(cidr));
-        return range === null ? [] : [{ ...range, index, direction }];
-      }),
-    ),
+  const sizeIn = (direction: Direction, { rules }: Layer) =>
+    sum(rules[direction].map((index) => sizes[index]?.[direction] ?? 0));
+  const costs = layers.map(
+    (layer) => endCost + layer.ranges.length + sizeIn('inward', layer) + sizeIn('outward', layer),
   );
-  const within = served.map((route) => numbersOf(route));
-  return splitByCoverage([...within.map((range) => ({ ...range, index: -1, direction: 'inward' as const })), ...marked])
-    .filter(({ covering }) => covering.some(({ index }) => index === -1))
-    .flatMap(({ first, last, covering }) => {
-      const of = (direction: Direction) =>
-        distinct(covering.flatMap((each) => (each.index !== -1 && each.direction === direction ? each.index : [])));
-      return outsideOf({ first, last }, numbersOf(cidr)).map((range) => ({
-        ...range,
-        inward: of('inward'),
-        outward: of('outward'),
-      }));
-    });
+  return sum(costs) > mostSelected;
+}
+
+function countSelectors({ rules }: AccessRules): number {
+  return sum(rules.map(({ from, to }) => from.length + to.length));
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0);
 }
 
 /** Returns a function that resolves the other side of the given rules. */
@@ -176,7 +162,7 @@ function accessResolver({ cidr, peers, rules: { rules, requiresEnforcement } }: 
     const general = union([]);
     // Of a peer whose host enforces nothing, connections to it are refused where they begin.
     const isRefused = (peer: Peer) => direction === 'outward' && requiresEnforcement && enforcedBy(peer) === 'nothing';
-    const refused = others.filter(isRefused).map(({ address }) => address);
+    const refused = indexes.length === 0 ? [] : others.filter(isRefused).map(({ address }) => address);
     const special = [...forPeers].flatMap(([peer, more]): AdmittedRange[] => {
       const admitted = union(more);
       if (admitted === general || isRefused(peer)) return [];
@@ -214,10 +200,6 @@ function joinRules(rules: readonly Rule[]): Admitted {
   };
 }
 
-function localSelectors(rule: Rule, direction: Direction): readonly Selector[] {
-  return direction === 'inward' ? rule.to : rule.from;
-}
-
 function selectsPeer(selector: Selector, peer: Peer): boolean {
   if (selector.kind === 'peer') return `${selector.id}` === `${peer.id}`;
   return selector.kind === 'any' || (selector.kind === 'tag' && (peer.tags?.includes(selector.tag) ?? false));
@@ -231,13 +213,6 @@ function selectedPeers(
   if (selector.kind === 'tag') return byTag.get(selector.tag) ?? [];
   const peer = selector.kind === 'peer' ? byId.get(`${selector.id}`) : undefined;
   return peer === undefined ? [] : [peer];
-}
-
-/** The addresses outside the network that a selector names; for `any` of them, all. */
-function rangeOfSelector(selector: Selector, family: Family): NumberRange | null {
-  if (selector.kind === 'any') return { first: 0n, last: family === 4 ? 2n ** 32n - 1n : 2n ** 128n - 1n };
-  if (selector.kind !== 'route' && selector.kind !== 'cidr') return null;
-  return familyOf(selector.prefix) === family ? numbersOf(selector.prefix) : null;
 }
 
 function indexesOf(rules: readonly Rule[], matches: (rule: Rule) => boolean): number[] {

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { Flow } from '../../../src/core/map/access-rules.ts';
+import type { Flow, Rule } from '../../../src/core/map/access-rules.ts';
 import type { Peer } from '../../../src/core/map/model.ts';
-import { type Address, covers, hostPrefix, type Prefix, rangeOf } from '../../../src/core/net/cidr.ts';
+import { type Address, addressAt, covers, hostPrefix, type Prefix, rangeOf } from '../../../src/core/net/cidr.ts';
 import type { NumberRange } from '../../../src/core/net/number-ranges.ts';
 import { evaluate, probedPort } from '../../../src/core/rules/evaluate.ts';
 import { type Access, type Admitted, type LocalEnd, resolveAccess } from '../../../src/core/rules/resolve.ts';
-import { network, peer } from '../samples.ts';
+import { network, peer, prefix } from '../samples.ts';
 import { closedNetworks, flowsOf } from './generated-rules.ts';
 
 const has = ({ first, last }: NumberRange, address: Address) => {
@@ -35,7 +35,10 @@ function decide(ends: readonly LocalEnd[], flow: Flow, range: Prefix, isInward: 
   const [end] = found;
   if (end === undefined) return null;
   if (end === ends[0] && isProbe(flow) && covers(range, remote)) return true;
-  return admitsFrom(isInward ? end.inward : end.outward, remote, flow);
+  for (let at: LocalEnd | undefined = end; at !== undefined; at = at.wider === undefined ? at.wider : ends[at.wider]) {
+    if (admitsFrom(isInward ? at.inward : at.outward, remote, flow)) return true;
+  }
+  return false;
 }
 
 /** Every host, with the routes that it may serve. */
@@ -100,4 +103,37 @@ it('rules beyond all bounds allow nothing', () => {
   const [self] = peers as [Peer];
   expect(resolveAccess(closed(4000), self, [])[0]?.inward.peers).toHaveLength(249);
   expect(resolveAccess(closed(4200), self, [])[0]?.inward).toMatchObject({ peers: [], ranges: [] });
+});
+
+const [server, laptop] = [peer(1, { type: 'connector' }), peer(2)];
+const tcp = (port: number) => ({ protocol: 'tcp', ports: [{ first: port, last: port }] }) as const;
+const toPart = (text: string, port: number) => ({
+  ...{ name: text, from: [{ kind: 'peer', id: 2 }], to: [{ kind: 'cidr', prefix: prefix(text) }], ...tcp(port) },
+});
+
+it('what a route allows is not repeated for each of its parts', () => {
+  const laptops = Array.from({ length: 200 }, (_, at) => peer(at + 2, { tags: ['laptop'] }));
+  const wide = { name: 'wide', from: [{ kind: 'tag', tag: 'laptop' }], to: [{ kind: 'any' }], ...tcp(443) } as const;
+  const parts = Array.from({ length: 100 }, (_, at) => toPart(`10.1.0.${at}/32`, 1000 + at));
+  const rules = { rules: [wide, ...parts] as Rule[], requiresEnforcement: false };
+  const ends = resolveAccess({ ...network([server, ...laptops]), rules }, server, [prefix('10.0.0.0/8')]);
+  const sizes = ends.map(({ inward }) => inward.peers.length);
+  // The connector's own address, the route and its parts.
+  expect(sizes).toEqual([200, 200, ...parts.map(() => 1)]);
+});
+
+it('deeply nested parts of a route allow what each of them names, within the jumps that the kernel follows', () => {
+  const lengths = Array.from({ length: 24 }, (_, at) => at + 9);
+  const rules = lengths.map((length) => toPart(`10.0.0.0/${length}`, length)) as Rule[];
+  const map = { ...network([server, laptop]), rules: { rules, requiresEnforcement: false } };
+  const ends = resolveAccess(map, server, [prefix('10.0.0.0/8')]);
+  for (const length of lengths) {
+    const to = addressAt(2n ** BigInt(32 - length) + rangeOf(prefix('10.0.0.0/8')).first);
+    const allowed = lengths.filter((port) =>
+      decide(ends, { from: laptop.address, to, protocol: 'tcp', port }, map.cidr, true),
+    );
+    expect(allowed).toEqual(lengths.filter((each) => each < length));
+  }
+  const depthOf = ({ wider }: LocalEnd): number => (wider === undefined ? 1 : 1 + depthOf(ends[wider] as LocalEnd));
+  expect(Math.max(...ends.map(depthOf))).toBe(8);
 });
