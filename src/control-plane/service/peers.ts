@@ -73,8 +73,10 @@ export async function changePeer(
     const [fields, label] = await checkPeerChange(context, transaction, asked, peer, network);
     const changed = changedFields(peer, fields);
     if (Object.keys(changed).length === 0) return toPeer(network, peer);
-    for (const [field, what] of decisive) {
-      if (changed[field] !== undefined) await requireAdminIfClosed(context, transaction, caller, networkId, what);
+    const granted = decisive.flatMap(([field, what]) => (changed[field] === undefined ? [] : what));
+    if (peer.suspended_at !== null && fields.suspended_at === null) granted.push('resume a peer');
+    for (const what of granted.slice(0, 1)) {
+      await requireAdminIfClosed(context, transaction, caller, networkId, what);
     }
     checkExpectedRoutes(
       'peer',
@@ -111,11 +113,13 @@ export async function changePeer(
   return changedPeer;
 }
 
-/** A public key gives what rules allow its peer; a route, what they allow the addresses in it. */
-const decisive = [
+/** These give a host what rules allow a peer, or the addresses of a route. */
+const decisive: readonly (readonly [keyof store.StoredPeer, string])[] = [
   ['public_key', 'change the public key of a peer'],
   ['routes', 'change which routes a connector serves'],
-] as const;
+  ['priority', 'change which connector of a route is preferred'],
+  ['expires_at', 'change when a peer expires'],
+];
 
 const newPeerMs = 3_600_000;
 

@@ -25,7 +25,7 @@ interface Marked extends NumberRange {
   readonly level: Level | null;
 }
 
-/** Splits routes where the rules that select their addresses change. Prefixes overlap by nesting. */
+/** Splits routes where the rules that select their addresses change. Prefixes nest. */
 function splitRoutes(served: readonly Prefix[], cidr: Prefix, { rules }: AccessRules): RoutePart[] {
   const named = new Map<string, NumberRange & { readonly level: Record<Direction, number[]> }>();
   for (const [index, rule] of rules.entries()) {
@@ -50,7 +50,7 @@ function splitRoutes(served: readonly Prefix[], cidr: Prefix, { rules }: AccessR
     });
 }
 
-/** The kernel follows at most 16 jumps (NFT_JUMP_STACK_SIZE in include/net/netfilter/nf_tables.h). */
+/** The kernel follows at most 16 jumps (NFT_JUMP_STACK_SIZE, net/netfilter/nf_tables.h). */
 const mostLevels = 8;
 
 /**

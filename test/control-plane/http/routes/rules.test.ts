@@ -263,7 +263,7 @@ describe('maps', () => {
   });
 });
 
-test('a member makes keys for connectors, and changes their routes, only in an open network; an admin always', async () => {
+test('a member makes keys for connectors, and gives peers what rules allow, only in an open network; an admin always', async () => {
   const { peer } = await add('edge', { peer_type: 'connector' });
   const member = await plane.signIn('member');
   let turn = 0;
@@ -271,26 +271,31 @@ test('a member makes keys for connectors, and changes their routes, only in an o
     turn += 1;
     const makeKey = (peer_types?: string[]) =>
       plane.call('POST', `${path()}/enrollment-keys`, { token: by, body: { name: 'k', peer_types } });
-    const serve = (...routes: string[]) =>
-      plane.call('PATCH', `${path()}/peers/${peer.id}`, { token: by, body: { routes } });
+    const change = (body: object, as = by) => plane.call('PATCH', `${path()}/peers/${peer.id}`, { token: as, body });
+    const serve = (...routes: string[]) => change({ routes });
+    await change({ suspended: true }, token);
+    const resumed = await change({ suspended: false });
+    await change({ suspended: false }, token);
     const replies = [
       await makeKey(),
       await makeKey(['connector']),
       await makeKey(['origin', 'admin_device']),
       await serve(`192.168.${1 + (turn % 2)}.0/24`),
-      await serve(`192.168.${1 + (turn % 2)}.0/24`),
+      await change({ priority: turn }),
+      await change({ expires_at: `2099-01-0${turn}T00:00:00Z` }),
+      resumed,
     ];
     return replies.map(({ status }) => status);
   };
-  expect(await statuses(member)).toEqual([201, 201, 201, 200, 200]);
+  expect(await statuses(member)).toEqual([201, 201, 201, 200, 200, 200, 200]);
   const preview = () => plane.call('POST', `${path()}/rules/preview`, { token, body: { mode: 'closed' } });
   expect((await preview()).body.data.warnings).toEqual([
     'enrolment keys let hosts enrol as connectors, which send with any address of their routes: rack, k, k; revoke those that you do not need',
   ]);
   await set({ rules: [] });
   expect((await preview()).body.data.warnings).toEqual([]);
-  expect(await statuses(member)).toEqual([403, 403, 201, 403, 403]);
-  expect(await statuses(token)).toEqual([201, 201, 201, 200, 200]);
+  expect(await statuses(member)).toEqual([403, 403, 201, 403, 403, 403, 403]);
+  expect(await statuses(token)).toEqual([201, 201, 201, 200, 200, 200, 200]);
   const refused = await plane.call('POST', `${path()}/enrollment-keys`, { token: member, body: { name: 'k' } });
   expect(refused.body.message).toBe(
     'in a closed network, a member may not create keys for connectors; ask an owner or admin',
