@@ -2,7 +2,7 @@ import type { PublicKey } from '../../core/crypto/keys.ts';
 import { Interrupted, NotConfirmed } from '../../core/errors/index.ts';
 import { rejectsIpv6 } from '../../core/forward/own-table.ts';
 import type { Actual, Device } from '../../core/host-state/actual.ts';
-import { identifyMap, withoutRemoved, withRulesOf } from '../../core/map/map-validation.ts';
+import { differsInRulesAlone, identifyMap, withoutRemoved, withRulesOf } from '../../core/map/map-validation.ts';
 import type { Change } from '../../core/reconcile/change.ts';
 import { type Desired, restoreConfig, withoutIpv6Rejection } from '../../core/reconcile/desired.ts';
 import { findMeshLoss, presentTunnel } from '../../core/reconcile/mesh-loss.ts';
@@ -96,9 +96,14 @@ export async function applyNewMap(
   confirming: ConfirmOptions,
 ): Promise<Joined> {
   const { map } = planned.state.membership;
+  const loss = findLoss(planned, known, confirming);
+  // A rollback keeps newer rules, so there is nothing to confirm. A revocation that follows would
+  // wait for it.
+  const isRulesAlone = differsInRulesAlone(known.membership.map, map) && loss === null;
+  if (isRulesAlone && !confirming.needsMap && !beginsIpv6Rejection(planned))
+    return applyEvaluation(tools, planned, known);
   const { state, isKept } = await applyTentatively(tools, planned, known, confirming);
   if (isKept) return state;
-  const loss = findLoss(planned, known, confirming);
   // If the service intends to remove these peers, it sends the same map again.
   const again = loss !== null && findLoss(planned, known, believed) === null ? 'repeated' : 'changed';
   const attempt = { revision: map.revision, loss, withinMs: confirming.withinMs };

@@ -1,6 +1,7 @@
 import { digestOf, type PublicKey } from '../crypto/keys.ts';
 import { covers, lengthOf } from '../net/cidr.ts';
 import { formatEndpoint } from '../net/endpoint.ts';
+import { sameData } from '../util/same-data.ts';
 import type { NetworkMap, PeerId } from './model.ts';
 
 /**
@@ -30,6 +31,11 @@ export function withRulesOf(map: NetworkMap, newer: NetworkMap): NetworkMap {
   });
   const { rules: _, ...rest } = map;
   return { ...rest, ...(newer.rules && { rules: newer.rules }), peers };
+}
+
+/** True if a newer map has other access rules, and nothing else has changed. */
+export function differsInRulesAlone(known: NetworkMap, newer: NetworkMap): boolean {
+  return sameData({ ...withRulesOf(known, newer), revision: newer.revision }, newer);
 }
 
 /**

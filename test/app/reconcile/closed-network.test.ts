@@ -128,6 +128,25 @@ describe('a host of a closed network', () => {
     expect([...new Set(ports)]).toEqual(open === null ? [] : [open]);
   });
 
+  it.each([
+    ['fewer rules', closed('ssh', 'web'), closed('web')],
+    ['the first rules', undefined, closed('web')],
+    ['no rules', closed('web'), undefined],
+  ])('awaits no confirmation of %s, so that the next revocation does not wait for it', async (_, before, after) => {
+    const mapWith = (revision: string, rules?: AccessRules) => ({
+      ...mapAt(revision, others),
+      ...(rules && { rules }),
+    });
+    const simulated = await startIn(mapWith('"1"', before));
+    await passNetwork(simulated.tools, 'cpn0', noUpdate, options);
+    simulated.service.mapReplies = [fail(gone)];
+    const asked = simulated.service.mapRequests.length;
+    const map = mapWith('"2"', after);
+    await passNetwork(simulated.tools, 'cpn0', { ...noUpdate, map, resolved: null }, options);
+    expect((await simulated.state()).membership.map).toEqual(map);
+    expect(simulated.service.mapRequests).toHaveLength(asked);
+  });
+
   it('keeps a revocation although nothing confirms the rest of the change', async () => {
     const before = { ...mapAt('"1"', others), rules: closed('ssh', 'web') };
     const simulated = await startIn(before);
