@@ -169,7 +169,7 @@ export const operations = {
   }),
   confirmRules: post(`${rules}/confirm`, 'confirming the rules of network {network}', {
     reply: decodeRules,
-    remedies: noRules,
+    remedies: { ...noRules, 409: 'to set them again, type: cpn rules apply FILE' },
   }),
   explainRules: get(`${rules}/why`, 'reading which rule decides in network {network}', {
     query: ['from', 'to', 'protocol', 'port'],

@@ -138,6 +138,13 @@ describe('rules', () => {
     expect(JSON.parse(asked[1]?.body ?? '')).toEqual({ ...sent, mode: 'closed' });
   });
 
+  test('that were not confirmed in time can be set again', async () => {
+    const { admin } = await connect(json(404, {}), json(409, { message: 'too late' }));
+    expect((await failureOf(admin.confirmRules(7))).message).toMatch(
+      /\(409\): .*; to set them again, type: cpn rules apply FILE$/,
+    );
+  });
+
   test('of a service without ETags are replaced whatever they are', async () => {
     const { admin, asked } = await connect(json(404, {}), json(200, { data: rules }));
     const { etag } = await admin.readRules(7);

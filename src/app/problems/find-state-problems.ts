@@ -4,7 +4,9 @@ import { findOwnPeer } from '../../core/map/own-peer.ts';
 import { findPortMismatch, formatEndpoint } from '../../core/net/endpoint.ts';
 import { withoutNft } from '../../core/problems/access-entries.ts';
 import { type Problem, problem } from '../../core/problems/problem.ts';
+import { assignedRoutes } from '../../core/routing/topology/route-owner.ts';
 import { listDialling } from '../../core/routing/topology/via-connectors.ts';
+import { areExcessive } from '../../core/rules/resolve.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import { describeUnlisted, findNoAccess } from '../access.ts';
@@ -96,9 +98,14 @@ function findUnloadedRules({ state, desired, actual }: Evaluation, unloaded: str
 /** Rules of a closed network of which this host cannot enforce a part, or any. */
 export function findAccessProblems({ state, actual }: Evaluation): Problem[] {
   const { interface: link, membership } = state;
-  const { rules } = membership.map;
+  const { map } = membership;
+  const { rules } = map;
   if (rules === undefined) return [];
+  const self = findOwnPeer(map, state);
   return [
+    ...(self && areExcessive({ ...map, rules }, self, assignedRoutes(map, self))
+      ? [problem('access-rules-excessive', { interface: link })]
+      : []),
     ...(rules.unread ? [problem('access-rules-unread', { interface: link, rules: rules.unread })] : []),
     ...(actual.isPlain ? [problem('access-rules-ignored', { interface: link })] : []),
   ];

@@ -52,7 +52,7 @@ function listExamined({ link, network }: ExaminedNames, heard: string | null): r
     },
     { codes: ['lan-silent', 'lan-unreachable'], subject: 'forwarding', checked: `the LANs behind ${link}`, well: null },
     {
-      codes: ['access-rules-unread', 'access-rules-ignored'],
+      codes: ['access-rules-unread', 'access-rules-excessive', 'access-rules-ignored'],
       ...{ subject: 'forwarding', checked: `the rules of network ${network}`, well: null },
     },
     { codes: ['address-open'], subject: 'forwarding', checked: `access to the address of ${link}`, well: null },

@@ -1,8 +1,10 @@
 import type { Rule } from '../map/access-rules.ts';
 import type { Peer } from '../map/model.ts';
 import { type Address, covers } from '../net/cidr.ts';
+import { assignedRoutes } from '../routing/topology/route-owner.ts';
 import { findOwnConnector } from '../routing/topology/via-connectors.ts';
 import { type Decision, evaluate, rulesBetween } from '../rules/evaluate.ts';
+import { areExcessive } from '../rules/resolve.ts';
 import { formatPorts } from '../rules/selector.ts';
 import { type Check, inconclusive, passes, stops } from './check.ts';
 import { findOwner, type NetworkOnHost } from './view.ts';
@@ -21,6 +23,11 @@ export function checkRules(address: Address, view: NetworkOnHost, flow: Explaine
   const { map } = view;
   if (map.rules === undefined) return [];
   const by = `decided at ${listPoints(address, view)}`;
+  const self = map.peers.find((peer) => peer.address === view.address);
+  if (self && areExcessive({ ...map, rules: map.rules }, self, assignedRoutes(map, self))) {
+    const why = 'the rules select more pairs than this host can apply, so that it allows nothing';
+    return [stops('rules', why, `an owner or admin can use fewer ports or tags: ${editCommand(view)}`)];
+  }
   if (flow !== null && (flow.port !== null || flow.protocol === 'icmp')) {
     const { protocol, port } = flow;
     const decision = evaluate(map, { from: view.address, to: address, protocol, port, isEcho: protocol === 'icmp' });
@@ -53,8 +60,12 @@ function describeDecision(decision: Decision, what: string, by: string, view: Ne
   return stops('rules', `${why}; ${by}`, remedy(view));
 }
 
-function remedy({ map }: NetworkOnHost): string {
-  return `an owner or admin can allow it: cpn rules edit ${map.id ?? 'NETWORK'}`;
+function editCommand({ map }: NetworkOnHost): string {
+  return `cpn rules edit ${map.id ?? 'NETWORK'}`;
+}
+
+function remedy(view: NetworkOnHost): string {
+  return `an owner or admin can allow it: ${editCommand(view)}`;
 }
 
 function describeRule({ name, protocol, ports }: Rule): string {

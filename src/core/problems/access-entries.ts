@@ -57,6 +57,14 @@ export const accessEntries = {
       `this version of cpn cannot use a part of these rules, and so allows less than they do: ${listNames(rules)}`,
     remedy: () => 'update cpn on this host',
   }),
+  'access-rules-excessive': entry({
+    title: 'the rules of the closed network are too many for this host',
+    severity: 'problem',
+    summary: () => 'too many rules: it allows nothing',
+    text: () =>
+      'the rules of the closed network select more pairs of peers and ports than this host can apply, so that it allows nothing',
+    remedy: () => 'an admin can use fewer ports, or fewer peers with a tag: cpn rules edit',
+  }),
   'access-rules-ignored': entry({
     title: 'this host ignores the rules of the closed network',
     severity: 'note',

@@ -50,21 +50,31 @@ type Ruled = Pick<NetworkMap, 'cidr' | 'peers'> & { readonly rules: AccessRules 
  * beyond all bounds allow nothing: a service must not exhaust its hosts.
  */
 export function resolveAccess(map: Ruled, self: Peer, served: readonly Prefix[]): readonly LocalEnd[] {
-  const family = familyOf(map.cidr);
-  const own: Layer = {
-    ranges: [numbersOf(hostPrefix(self.address))],
-    rules: { inward: rulesToward(map, self), outward: rulesOf(map.rules, self, 'outward') },
-  };
-  const routes = served.filter((route) => familyOf(route) === family);
-  const isHuge = countSelectors(map.rules) > mostSelected;
-  const layers = isHuge ? null : layRoutes(own, routes, map.cidr, map.rules);
-  if (layers === null || isExcessive(map, layers)) return resolveAccess(withoutRules(map), self, served);
+  const layers = layRules(map, self, served);
+  if (layers === null) return resolveAccess(withoutRules(map), self, served);
   const resolve = accessResolver(map, self);
   return layers.map(({ rules: { inward, outward }, ...end }) => ({
     ...end,
     inward: resolve('inward', inward),
     outward: resolve('outward', outward),
   }));
+}
+
+/** True if the rules are beyond all bounds for a host, so that it allows nothing. */
+export function areExcessive(map: Ruled, self: Peer, served: readonly Prefix[]): boolean {
+  return layRules(map, self, served) === null;
+}
+
+/** Null for rules beyond all bounds. */
+function layRules(map: Ruled, self: Peer, served: readonly Prefix[]): readonly Layer[] | null {
+  if (countSelectors(map.rules) > mostSelected) return null;
+  const own: Layer = {
+    ranges: [numbersOf(hostPrefix(self.address))],
+    rules: { inward: rulesToward(map, self), outward: rulesOf(map.rules, self, 'outward') },
+  };
+  const routes = served.filter((route) => familyOf(route) === familyOf(map.cidr));
+  const layers = layRoutes(own, routes, map.cidr, map.rules);
+  return isExcessive(map, layers) ? null : layers;
 }
 
 /** Devices to which a connector alone applies the rules, and what may reach them. */

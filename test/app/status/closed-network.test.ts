@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { networkChecks } from '../../../src/app/doctor/check-network.ts';
 import type { DoctorTools } from '../../../src/app/doctor/examination.ts';
+import { findAccessProblems } from '../../../src/app/problems/find-state-problems.ts';
 import { evaluateNetwork } from '../../../src/app/reconcile/evaluate-network.ts';
 import { passNetwork } from '../../../src/app/reconcile/pass.ts';
 import { noUpdate } from '../../../src/app/reconcile/state-update.ts';
@@ -141,6 +142,27 @@ describe('a closed network is degraded', () => {
       { level: 'warn', message: 'rules of the closed network cannot be used', facts: { code: 'access-rules-unread' } },
     ]);
   });
+});
+
+it('a host for which the rules are too many has a problem', async () => {
+  const { evaluate } = await start(closed);
+  const evaluation = await evaluate();
+  const codesWith = (count: number) => {
+    // A list of this length is too large to store.
+    const ports = Array.from({ length: count }, () => ({ first: 22, last: 22 }));
+    const rules = { ...closed, rules: closed.rules.map((rule) => ({ ...rule, ports })) };
+    const { state } = evaluation;
+    const map = { ...state.membership.map, rules };
+    const problems = findAccessProblems({
+      ...evaluation,
+      state: { ...state, membership: { ...state.membership, map } },
+    });
+    return problems.map(({ code, severity, text }) => `${severity} ${code}: ${text}`);
+  };
+  expect(codesWith(2 ** 18)).toEqual([]);
+  expect(codesWith(2 ** 20)).toEqual([
+    'problem access-rules-excessive: the rules of the closed network select more pairs of peers and ports than this host can apply, so that it allows nothing',
+  ]);
 });
 
 it('a host that ignores the rules has a note', async () => {

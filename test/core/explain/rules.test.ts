@@ -70,6 +70,17 @@ describe('the rules in an explanation', () => {
     },
   );
 
+  it('allow nothing where they are too many for this host', () => {
+    const ports = Array.from({ length: 2 ** 18 }, (_, at) => ({ first: at % 65_536, last: at % 65_536 }));
+    expect(check('10.77.0.4', tcp(80), closed([rule('web', { ports }), files, rule('all', { ports })]))).toEqual([
+      {
+        ...{ check: 'rules', ok: false },
+        detail: 'the rules select more pairs than this host can apply, so that it allows nothing',
+        remedy: 'an owner or admin can use fewer ports or tags: cpn rules edit 7',
+      },
+    ]);
+  });
+
   it('of another protocol allow nothing', () => {
     const udp: ExplainedFlow = { protocol: 'udp', port: null };
     expect(check('10.77.0.4', udp, closed([web]))).toMatchObject([{ ok: false }]);

@@ -36,6 +36,7 @@ export const samples: { readonly [Code in ProblemCode]: FactsOf<Code> } = {
   'rules-not-loaded': { ...link, error: 'nft -f - exited with 1', is_connector: true, is_closed: false },
   'address-open': { ...link, address: '10.77.0.1', is_plain: false },
   'access-rules-unread': { ...link, rules: ['web'] },
+  'access-rules-excessive': link,
   'access-rules-ignored': link,
   'session-kept': { ...link, from: '203.0.113.9', to: '10.77.0.1', address: '10.77.0.1' },
   'hosts-not-updated': { ...link, problem: '/etc/hosts is not a regular file' },

@@ -1,7 +1,9 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Flow, Rule, Selector } from '../../../src/core/map/access-rules.ts';
 import { type Decision, evaluate } from '../../../src/core/rules/evaluate.ts';
 import { address, network, peer, prefix } from '../samples.ts';
+import { closedNetworks, flowsOf } from './generated-rules.ts';
 
 const lan = prefix('192.168.50.0/24');
 const peers = [
@@ -63,6 +65,21 @@ describe('a connection', () => {
     ['icmp', { protocol: 'icmp' }, { protocol: 'icmp', port: null }, true],
   ])('is allowed by a rule for %s', (_, changes, of, allowed) => {
     expect(evaluate(closedBy([rule(changes)]), flow('10.77.0.3', '10.77.0.2', of)).allowed).toBe(allowed);
+  });
+
+  it('is allowed whatever the order of the rules', () => {
+    const cases = closedNetworks.chain((map) => flowsOf(map).map((each) => [map, each] as const));
+    let allowed = 0;
+    fc.assert(
+      fc.property(cases, ([map, each]) => {
+        const reversed = { ...map, rules: { ...map.rules, rules: map.rules.rules.toReversed() } };
+        const isAllowed = evaluate(map, each).allowed;
+        if (isAllowed) allowed += 1;
+        return evaluate(reversed, each).allowed === isAllowed;
+      }),
+      { numRuns: 500 },
+    );
+    expect(allowed).toBeGreaterThan(20);
   });
 
   it('is decided by the first rule that allows it', () => {
