@@ -159,7 +159,7 @@ describe('a rule of iptables-legacy', () => {
   });
 
   test('goes on with the next one after a target that only does something', () => {
-    const targets = 'LOG NFLOG TRACE MARK CONNMARK CT NOTRACK TCPMSS CLASSIFY DSCP TOS TTL SET AUDIT CHECKSUM SECMARK';
+    const targets = 'LOG NFLOG TRACE MARK CONNMARK CT TCPMSS CLASSIFY DSCP TOS TTL SET AUDIT CHECKSUM SECMARK';
     for (const target of `${targets} CONNSECMARK LED RATEEST TEE`.split(' '))
       expect([target, read(`-A mine -j ${target} --some option`)]).toEqual([target, []]);
     expect(read('-A mine -i eth0')).toEqual([]);
