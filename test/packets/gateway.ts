@@ -191,12 +191,12 @@ export function renderGateway(gateway: GatewayCase): string {
 }
 
 /**
- * Renders the same filter as the change of the filter of other rules: elements and classes alone, where the rest is the same. All parts
- * are loaded in turn.
+ * Renders the filter, for every second network as the change of the filter of other rules: elements and classes alone, where the rest is
+ * the same. All parts are loaded in turn.
  */
 export function renderGatewayChange(gateway: GatewayCase): readonly string[] {
   const { rules } = gateway.map;
-  if (rules === undefined) return [renderGateway(gateway)];
+  if (rules === undefined || rules.rules.length % 2 === 0) return [renderGateway(gateway)];
   const earlier = rules.rules.map((rule) =>
     rule.ports.length === 0 ? { ...rule, to: rule.to.slice(0, 1) } : { ...rule, ports: [{ first: 22, last: 81 }] },
   );
