@@ -1,4 +1,5 @@
 import { DataCenter, lanRoute, serverAddress } from '../../../test/e2e/data-center.ts';
+import { plan, status } from '../../../test/e2e/office.ts';
 import { eventually } from '../../../test/lab/eventually.ts';
 import type { Host } from '../../../test/lab/host.ts';
 import type { SetRulesRequest } from '../../../test/lab/owner.ts';
@@ -24,14 +25,7 @@ export async function compareThroughput(): Promise<Comparison[]> {
     await center.server.spawn(['iperf3', '--server', '--forceflush']).waitForLine(/Server listening/);
     const set = async (mode: SetRulesRequest['mode']) => {
       await center.owner.setRules(center.network, { mode, rules: makeRules() });
-      await eventually(
-        `${mode} at both hosts`,
-        async () => {
-          const filters = await Promise.all([connector, laptop].map(countElements));
-          return filters.every((elements) => (mode === 'open' ? elements === 0 : elements >= rules));
-        },
-        { timeoutMs: 60_000 },
-      );
+      for (const host of [connector, laptop]) await eventually(`${host.name} is ${mode}`, () => isIn(host, mode));
     };
     const figures = { open: [] as number[], closed: [] as number[] };
     for (let round = 0; round <= rounds; round += 1) {
@@ -64,13 +58,10 @@ function makeRules(): SetRulesRequest['rules'] {
   }));
 }
 
-async function countElements(host: Host): Promise<number> {
-  const { stdout } = await host.exec(['nft', '--json', 'list', 'ruleset']);
-  const { nftables } = JSON.parse(stdout) as { nftables: { set?: { name: string; elem?: unknown[] } }[] };
-  return nftables.reduce(
-    (sum, { set }) => sum + (/^out0_|^in\d+_/.test(set?.name ?? '') ? (set?.elem?.length ?? 0) : 0),
-    0,
-  );
+/** True if the packet filter of a host is that of its network in this mode. */
+async function isIn(host: Host, mode: SetRulesRequest['mode']): Promise<boolean> {
+  const isClosed = (await status(host)).rules?.count === rules;
+  return isClosed === (mode === 'closed') && (await plan(host)).changes.length === 0;
 }
 
 /** Milliseconds for 100 MB. */
