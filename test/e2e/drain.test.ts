@@ -9,7 +9,7 @@ import { patiently, status } from './office.ts';
 
 const range = '10.77.0.0/24';
 
-describe('a connector that is drained', { timeout: 120_000 }, () => {
+describe('a connector that is drained', { timeout: 150_000 }, () => {
   let center: DataCenter;
   let first: Host;
   let second: Host;
@@ -101,7 +101,10 @@ describe('a connector that is drained', { timeout: 120_000 }, () => {
     expect(await drain('--undo')).toMatchObject({ exitCode: 2 });
     await first.cpn(['up']);
     await eventually('it is in service', async () => (await service()).withdrawn === undefined);
-    await eventually('it serves its route', async () => (await routesOf(first))[0]?.state === 'active');
+    // Once it is trusted again, after 60 s.
+    await eventually('it serves its route', async () => (await routesOf(first))[0]?.state === 'active', {
+      timeoutMs: 100_000,
+    });
   });
 
   test('names what no other connector serves, and prompts', async () => {

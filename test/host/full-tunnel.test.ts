@@ -9,9 +9,10 @@ import { address, configure, create, destroy, question, settle, traces } from '.
 
 vi.setConfig({ testTimeout: 60_000 });
 
-// Without duplicate address detection the link-local addresses are there at once, and stay as they are.
+// Without duplicate address detection the link-local addresses stay as they are. A worker of the kernel adds them.
 const uplink = `echo 0 >/proc/sys/net/ipv6/conf/default/accept_dad; ip link add v0 type veth peer name v1; ip link set v1 up; ip link set v0 up
-  ip address add 203.0.113.5/24 dev v0; ip route add default via 203.0.113.1`;
+  ip address add 203.0.113.5/24 dev v0; ip route add default via 203.0.113.1
+  for n in $(seq 100); do [ "$(ip -6 -o address show scope link | wc -l)" = 2 ] && break; sleep 0.1; done`;
 const everywhere = `${traces}; ip rule; ip -6 rule`;
 
 const prefix = parsePrefix('0.0.0.0/0');

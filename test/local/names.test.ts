@@ -25,11 +25,18 @@ beforeAll(async () => {
   host = await office.lab.addHost('member', { address: '203.0.113.11/24' });
   const connector = await office.lab.addHost('connector', { address: '203.0.113.12/24' });
   // The login may be older than five minutes.
-  const proof = `current_password=${await readFile(path(admin.homeDir, 'password'), 'utf8')}`;
+  const password = await readFile(path(admin.homeDir, 'password'), 'utf8');
   for (const [method, target, ...fields] of [
     ['PATCH', '/api/networks/1', `name=${evil}`, `description=${evil}`],
-    ['POST', '/api/users', `email=ada@example.net`, 'role=viewer', 'password=long-enough-for-this', proof],
-    ['POST', '/api/auth/tokens', `name=${evil}`, proof],
+    [
+      'POST',
+      '/api/users',
+      `email=ada@example.net`,
+      'role=viewer',
+      'password=long-enough-for-this',
+      `current_password=${password}`,
+    ],
+    ['POST', '/api/auth/tokens', `name=${evil}`, `password=${password}`],
     ['POST', '/api/networks/1/enrollment-keys', `name=${evil}`],
   ]) {
     const flags = fields.flatMap((field) => ['--raw-field', field]);
