@@ -29,7 +29,7 @@ export interface Rule {
   readonly ports: readonly PortRange[];
 }
 
-/** True for the protocols of which a rule or a test may name ports. */
+/** True if a rule or a test for the protocol may name ports. */
 export function hasPorts(protocol: RuleProtocol): boolean {
   return protocol === 'tcp' || protocol === 'udp';
 }

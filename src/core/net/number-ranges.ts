@@ -20,7 +20,7 @@ export function outsideOf({ first, last }: NumberRange, inner: NumberRange): Num
   return [before, after].filter((range) => range.first <= range.last);
 }
 
-/** Splits nested ranges into those that do not overlap, each with the ranges that cover it. */
+/** Splits nested ranges into parts without overlap. Each part lists the ranges that cover it. */
 export function splitByCoverage<Range extends NumberRange>(
   ranges: readonly Range[],
 ): (NumberRange & { covering: readonly Range[] })[] {
