@@ -272,8 +272,16 @@ const TABLE: readonly Rule[] = [
   // Which peer carries a route.
   { files: 'src/core/routing/topology/', may: [...BASICS, 'src/core/net/', 'src/core/map/', 'src/core/host-state/'] },
   {
-    files: 'src/core/forward/',
-    may: [...BASICS, 'src/core/net/', 'src/core/map/', 'src/core/rules/', 'src/core/host-state/', 'src/core/routing/'],
+    files: 'src/core/forward/*',
+    may: [
+      ...[...BASICS, 'src/core/net/', 'src/core/map/', 'src/core/rules/', 'src/core/host-state/', 'src/core/routing/'],
+      'src/core/forward/access/',
+    ],
+  },
+  // The maps of a closed network's packet filter, and the chains that search them.
+  {
+    files: 'src/core/forward/access/',
+    may: [...BASICS, 'src/core/net/', 'src/core/rules/', 'src/core/forward/nft-words.ts'],
   },
   // What the packet rules of other programs do to packets of the tunnel.
   {

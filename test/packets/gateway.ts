@@ -6,13 +6,14 @@
  */
 
 import type { ServiceSocket } from '../../src/core/forward/access-filter.ts';
-import { sameButElements } from '../../src/core/forward/own-table.ts';
+import { canChange } from '../../src/core/forward/own-table.ts';
 import type { Firewall } from '../../src/core/forward/packet-rule.ts';
 import type { Underlay } from '../../src/core/host-state/actual.ts';
 import type { NetworkMap, Peer } from '../../src/core/map/model.ts';
 import { type PrefixMap, parsePrefixMap } from '../../src/core/map/prefix-maps.ts';
 import type { Address, Family } from '../../src/core/net/cidr.ts';
-import { renderElements, renderFirewall } from '../../src/host/linux/nft/own-table.ts';
+import { renderFirewall } from '../../src/host/linux/nft/own-table.ts';
+import { renderChange } from '../../src/host/linux/nft/table-change.ts';
 import { type AddressPlan, plans } from '../core/rules/generated-rules.ts';
 import { address, desireFor, options, prefix, underlay, usualConstraints } from '../core/samples.ts';
 import type { Host } from '../lab/host.ts';
@@ -191,8 +192,7 @@ export function renderGateway(gateway: GatewayCase): string {
 }
 
 /**
- * Renders the filter, for every second network as the change of the filter of other rules: elements and classes alone, where the rest is
- * the same. All parts are loaded in turn.
+ * Renders the filter, for every second network as the change of the filter of other rules. All parts are loaded in turn.
  */
 export function renderGatewayChange(gateway: GatewayCase): readonly string[] {
   const { rules } = gateway.map;
@@ -204,7 +204,7 @@ export function renderGatewayChange(gateway: GatewayCase): readonly string[] {
     filterOf({ ...gateway, map: { ...gateway.map, rules: { ...rules, rules: earlier } } }),
     filterOf(gateway),
   ];
-  return sameButElements(other, one) ? [renderFirewall(one), ...renderElements(other, one)] : [renderFirewall(other)];
+  return canChange(one, other) ? [renderFirewall(one), ...renderChange(other, one)] : [renderFirewall(other)];
 }
 
 export function filterOf({ map, self, masquerade, maps, forwards, services }: GatewayCase): Firewall {

@@ -1,6 +1,9 @@
-import type { PortRange, Rule } from '../../src/core/map/access-rules.ts';
-import { renderElements, renderFirewall } from '../../src/host/linux/nft/own-table.ts';
-import { dialled, network, peer } from '../core/samples.ts';
+import { canChange } from '../../src/core/forward/own-table.ts';
+import type { Firewall } from '../../src/core/forward/packet-rule.ts';
+import type { PortRange, Rule, Selector } from '../../src/core/map/access-rules.ts';
+import { renderFirewall } from '../../src/host/linux/nft/own-table.ts';
+import { renderChange } from '../../src/host/linux/nft/table-change.ts';
+import { dialled, network, peer, prefix } from '../core/samples.ts';
 import { filterOf, places } from './gateway.ts';
 import { buildPacket, type Packet, tcpFlags } from './packet.ts';
 import type { Repeated, RepeatedPacket, Wire } from './wire.ts';
@@ -18,22 +21,43 @@ export interface Outcome extends Repeated {
   readonly allowed: Allowed;
 }
 
-/** How rules are loaded: all of the table, or only elements and classes. */
-export type Manner = 'table' | 'elements';
+const route: Selector = { kind: 'route', prefix: lan };
+/** Parts of the route, the first with the server. */
+const parts = ['192.168.50.0/25', '192.168.50.128/26'].map(
+  (each): Selector => ({ kind: 'cidr', prefix: prefix(each) }),
+);
+
+const usual = [allow('udp', 1000), allow('udp', 2000), allow('tcp', 22)];
+const replaced = [allow('udp', 999, 1001), allow('udp', 3000), allow('tcp', 22)];
+
+/** Lists of rules that replace each other. Each pair allows the same of the flows that are sent. */
+const lists = {
+  'the ports of a peer': [usual, replaced],
+  'parts of a route': [usual, parts.flatMap((to) => replaced.map((rule) => ({ ...rule, to: [to] })))],
+  'what all peers are allowed': [usual, fromAll(replaced)],
+  'what a peer is allowed beyond all': [fromAll(usual), [...fromAll([allow('tcp', 22)]), ...replaced]],
+} as const satisfies Record<string, readonly [readonly Rule[], readonly Rule[]]>;
+
+/** What changes in the rules. */
+export type Changed = keyof typeof lists;
+export const allChanged = Object.keys(lists) as Changed[];
+
+/** In place, as a pass changes rules, or by a load of the whole table. */
+export type Manner = 'in place' | 'whole table';
 
 /** Sends packets through a connector while its rules change again and again between two lists. */
 export async function countThroughReloads(
   wire: Wire,
+  changed: Changed,
   manner: Manner,
   times: number,
   packets: number,
 ): Promise<Outcome[]> {
-  const one = filterWith([allow('udp', 1000), allow('udp', 2000), ...always]);
-  const other = filterWith([allow('udp', 999, 1001), allow('udp', 3000), ...always]);
+  const [one, other] = lists[changed].map(filterWith) as [Firewall, Firewall];
   const reload =
-    manner === 'table'
-      ? [renderFirewall(other), renderFirewall(one)]
-      : [...renderElements(other, one), ...renderElements(one, other)];
+    manner === 'in place'
+      ? [...change(one, other), ...change(other, one)]
+      : [other, one].map((each) => renderFirewall(each));
   await wire.exchange({ nft: renderFirewall(one), flush: true });
   const known = repeated({
     ...session,
@@ -71,15 +95,22 @@ export function countFaults(outcomes: readonly Outcome[]): { readonly lost: numb
 
 function allow(protocol: 'tcp' | 'udp', first: number, last = first): Rule {
   const ports: readonly PortRange[] = [{ first, last }];
-  return { name: `${first}`, from: [{ kind: 'peer', id: 2 }], to: [{ kind: 'route', prefix: lan }], protocol, ports };
+  return { name: `${first}`, from: [{ kind: 'peer', id: 2 }], to: [route], protocol, ports };
 }
 
-const always = [allow('tcp', 22)];
+function fromAll(rules: readonly Rule[]): Rule[] {
+  return rules.map((rule) => ({ ...rule, from: [{ kind: 'any' }] }));
+}
 
-function filterWith(rules: readonly Rule[]) {
+function filterWith(rules: readonly Rule[]): Firewall {
   const self = peer(1, { type: 'connector', endpoint: dialled(1), routes: [lan] });
   const map = { ...network([self, peer(2)], { routes: [lan] }), rules: { rules, requiresEnforcement: false } };
   return filterOf({ map, self, masquerade: false, maps: [], forwards: true, services: [] });
+}
+
+function change(loaded: Firewall, wanted: Firewall): readonly string[] {
+  if (!canChange(loaded, wanted)) throw new Error('the filter cannot be changed in place');
+  return renderChange(wanted, loaded);
 }
 
 const session = { protocol: 'tcp', sourcePort: 40_001, port: 22 } as const;

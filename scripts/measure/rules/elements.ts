@@ -1,8 +1,9 @@
-import { sameButElements } from '../../../src/core/forward/own-table.ts';
+import { canChange } from '../../../src/core/forward/own-table.ts';
 import type { Firewall } from '../../../src/core/forward/packet-rule.ts';
 import type { PortRange } from '../../../src/core/map/access-rules.ts';
 import type { NetworkMap } from '../../../src/core/map/model.ts';
-import { renderElements, renderFirewall } from '../../../src/host/linux/nft/own-table.ts';
+import { renderFirewall } from '../../../src/host/linux/nft/own-table.ts';
+import { renderChange } from '../../../src/host/linux/nft/table-change.ts';
 import { address, desireFor, dialled, network, peer, prefix } from '../../../test/core/samples.ts';
 import type { Host } from '../../../test/lab/host.ts';
 import { Lab } from '../../../test/lab/lab.ts';
@@ -55,15 +56,15 @@ async function compareCrowd(host: Host, crowd: Crowd): Promise<Comparison[]> {
   const load = async (texts: readonly string[]) => {
     for (const input of texts) await host.exec(['nft', '-f', '-'], { input, ...patient });
   };
-  const change = (from: Firewall, to: Firewall) => load(renderChange(from, to));
+  const apply = (from: Firewall, to: Firewall) => load(change(from, to));
   const { empty, loaded } = await inTurn(rounds, {
     empty: { measured: () => load([renderFirewall(none)]) },
     loaded: { measured: () => load([renderFirewall(all)]) },
   });
   const { lost, gained, untagged, resolved } = await inTurn(rounds, {
-    lost: { measured: () => change(all, few) },
-    gained: { measured: () => change(few, all) },
-    untagged: { measured: () => change(all, half), after: () => change(half, all) },
+    lost: { measured: () => apply(all, few) },
+    gained: { measured: () => apply(few, all) },
+    untagged: { measured: () => apply(all, half), after: () => apply(half, all) },
     resolved: { measured: async () => filterFor(crowd, peers) },
   });
   const row = (text: string, ours: readonly number[], most: number | null): Comparison => ({
@@ -79,8 +80,9 @@ async function compareCrowd(host: Host, crowd: Crowd): Promise<Comparison[]> {
   ];
 }
 
-function renderChange(from: Firewall, to: Firewall): readonly string[] {
-  return sameButElements(to, from) ? renderElements(to, from) : [renderFirewall(to)];
+function change(from: Firewall, to: Firewall): readonly string[] {
+  if (!canChange(from, to)) throw new Error('the filter cannot be changed in place');
+  return renderChange(to, from);
 }
 
 /** The packet filter of a host in a closed network in which so many peers have the tag. */

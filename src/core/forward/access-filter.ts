@@ -3,15 +3,9 @@ import { type Address, familyOf, type Prefix } from '../net/cidr.ts';
 import type { NumberRange } from '../net/number-ranges.ts';
 import { probedPort } from '../rules/evaluate.ts';
 import type { DeviceEnd, LocalEnd } from '../rules/resolve.ts';
-import { type AccessChain, type AccessSet, writeNumbers } from './access-classes.ts';
-import {
-  type AccessFilter,
-  acceptErrors,
-  firstClientPort,
-  joinLookups,
-  writeDevices,
-  writeLookups,
-} from './access-lookups.ts';
+import { type AccessChain, type AccessSet, writeNumbers } from './access/classes.ts';
+import { type AccessFilter, acceptErrors, joinLookups, writeDevices, writeLookups } from './access/lookups.ts';
+import { firstClientPort } from './access/sides.ts';
 import { protocolOf } from './nft-words.ts';
 import type { PacketRule } from './packet-rule.ts';
 
@@ -35,6 +29,18 @@ export interface ServiceSocket {
   readonly address: Address;
   readonly port: number;
 }
+
+/** Maps from addresses to the chains of their ends. */
+interface Maps {
+  readonly inward: AccessSet;
+  readonly either: AccessSet;
+  /** Null without a LAN. */
+  readonly outward: AccessSet | null;
+  readonly device: AccessSet | null;
+}
+
+/** The addresses of each end. */
+type Places = readonly (readonly NumberRange[])[];
 
 /**
  * Our bit of the mark of a connection that began while these rules were in place. Other TCP
@@ -66,41 +72,38 @@ export const deniedCounters = { in: 'denied_in', out: 'denied_out' } as const;
  */
 export function accessFilter(inputs: AccessInputs): { rules: readonly PacketRule[]; filter: AccessFilter } {
   const { link, range, ends, toLocal, isLan, devices } = inputs;
-  const found = joinLookups([writeLookups({ link, range }, ends), writeDevices(range, devices, refuse(range, 'in'))]);
+  const local = writeLookups({ link, range }, ends);
+  const beyond = writeDevices(range, devices, refuse(range, 'in'));
+  const found = joinLookups([local, beyond]);
   const family = familyOf(range);
-  const inTunnel = ends.map(({ ranges }) => ranges);
+  const type = `type ipv${family}_addr : verdict; flags interval;`;
+  /** A map from the addresses of ends to their chains, by a name that no other map has. */
+  const dispatch = (name: string, verdict: string, places: Places, { names } = local): AccessSet => {
+    const elements = places.flatMap((ranges, index) =>
+      ranges.map((each) => `${writeNumbers(each, family)} : ${verdict}${names[index]}`),
+    );
+    return { name: `${name}_${digestOf(elements.join(), 8)}`, type, elements };
+  };
+  const placesOf = (each: readonly Pick<LocalEnd, 'ranges'>[]) => each.map(({ ranges }) => ranges);
   const here = ends.map(({ ranges }, index) => (index === 0 ? ranges : ranges.flatMap(toLocal)));
-  const type = `type ${family === 4 ? 'ipv4_addr' : 'ipv6_addr'} : verdict; flags interval;`;
-  const dispatch = (name: string, verdict: string, places: readonly (readonly NumberRange[])[]): AccessSet => ({
-    ...{ name, type },
-    elements: places.flatMap((ranges, index) =>
-      ranges.map((each) => `${writeNumbers(each, family)} : ${verdict}${index}`),
-    ),
-  });
   const lans = ends.map(({ ranges }, index) => (index === 0 ? [] : ranges.filter(isLan).flatMap(toLocal)));
-  const hasLans = lans.some((ranges) => ranges.length > 0);
-  const sets = [
-    dispatch('in_ends', 'jump in', inTunnel),
-    dispatch('either_ends', 'jump either', here),
-    ...(hasLans ? [dispatch('out_ends', 'goto out', lans)] : []),
-    ...(devices.length > 0
-      ? [
-          dispatch(
-            'device_ends',
-            'goto device',
-            devices.map(({ ranges }) => ranges),
-          ),
-        ]
-      : []),
-    ...found.sets,
-  ];
-  const byLan = hasLans ? [`ct original ${protocolOf(range)} saddr vmap @out_ends`] : [];
+  const maps: Maps = {
+    inward: dispatch('in_ends', 'jump in', placesOf(ends)),
+    either: dispatch('either_ends', 'jump either', here),
+    outward: lans.every((ranges) => ranges.length === 0) ? null : dispatch('out_ends', 'goto out', lans),
+    device: devices.length === 0 ? null : dispatch('device_ends', 'goto device', placesOf(devices), beyond),
+  };
+  const sets = [...Object.values(maps).filter((each) => each !== null), ...found.sets];
+  const byLan = maps.outward ? [`ct original ${protocolOf(range)} saddr vmap @${maps.outward.name}`] : [];
   // Conntrack may have seen the packet of a server first.
   const isServer = `meta l4proto tcp ct mark & ${begunMark} == 0x0 ct original proto-src < ${firstClientPort}`;
-  const outward: AccessChain = { name: 'outward', texts: [`${isServer} return`, ...byLan, 'goto out0'] };
+  const outward: AccessChain = {
+    name: 'outward',
+    texts: [`${isServer} return`, ...byLan, `goto out${local.names[0]}`],
+  };
   const byLans = lans.flat().map((each) => writeNumbers(each, family));
   return {
-    rules: [...hookedRules(inputs), ...(hasLans ? lanRules(inputs, byLans) : [])],
+    rules: [...hookedRules(inputs, maps), ...(maps.outward ? lanRules(inputs, byLans, `in${local.names[0]}`) : [])],
     filter: {
       chains: [...found.chains, outward],
       ...{ classes: found.classes, sets, identity: digestElements(sets), family },
@@ -109,17 +112,17 @@ export function accessFilter(inputs: AccessInputs): { rules: readonly PacketRule
 }
 
 /** The rules for packets to this host, through it, and from it. */
-function hookedRules({ link, range, own, services, devices }: AccessInputs): PacketRule[] {
+function hookedRules({ link, range, own, services }: AccessInputs, maps: Maps): PacketRule[] {
   const ip = protocolOf(range);
   const [outOf, into] = [`iifname "${link}"`, `oifname "${link}"`];
   const judge = (side: string, inward: 'original' | 'reply', outward: 'original' | 'reply', local: string) => [
     `${side} ct direction original tcp flags & (fin|syn|rst|ack) == syn ct mark set ct mark | ${begunMark}`,
     ...services.map((service) => `${side} ${acceptService(service)}`),
-    `${side} ct direction ${inward} ct original ${ip} daddr vmap @in_ends`,
+    `${side} ct direction ${inward} ct original ${ip} daddr vmap @${maps.inward.name}`,
     `${side} ct direction ${outward} jump outward`,
     `${side} ${acceptErrors(range)}`,
-    `${side} ${goesOn} ct state { invalid, untracked } ${ip} ${local} vmap @either_ends`,
-    `${side} ${goesOn} ct mark & ${begunMark} == 0x0 ${ip} ${local} vmap @either_ends`,
+    `${side} ${goesOn} ct state { invalid, untracked } ${ip} ${local} vmap @${maps.either.name}`,
+    `${side} ${goesOn} ct mark & ${begunMark} == 0x0 ${ip} ${local} vmap @${maps.either.name}`,
     ...(side === outOf ? [`${side} ct direction original ${startsHandshake} drop`] : []),
     ...refuse(range, side === outOf ? 'in' : 'out').map((text) => `${side} ${text}`),
   ];
@@ -129,7 +132,7 @@ function hookedRules({ link, range, own, services, devices }: AccessInputs): Pac
     texts.map((text): PacketRule => ({ name: 'judge', chain, text }));
   // A relay does not judge: the hosts at both ends do, unless no other host reaches one of them.
   const relayed = [
-    ...(devices.length > 0 ? [...services.map(acceptService), `ct original ${ip} daddr vmap @device_ends`] : []),
+    ...(maps.device ? [...services.map(acceptService), `ct original ${ip} daddr vmap @${maps.device.name}`] : []),
     'accept',
   ].map((text) => `${outOf} ${into} ${text}`);
   const reset = `${outOf} ${ip} saddr ${range} ${ip} daddr ${own} tcp dport ${probedPort} reject with tcp reset`;
@@ -152,10 +155,18 @@ function acceptService({ address, port }: ServiceSocket): string {
 }
 
 /** Judges packets of the LANs of a connector to its tunnel address, which no tunnel carries. */
-function lanRules({ link, range, own, services }: AccessInputs, lans: readonly string[]): PacketRule[] {
+function lanRules(
+  { link, range, own, services }: AccessInputs,
+  lans: readonly string[],
+  ownChain: string,
+): PacketRule[] {
   const ip = protocolOf(range);
   const fromLan = `iifname != { "${link}", "lo" } ${ip} saddr { ${lans.join(', ')} } ${ip} daddr ${own}`;
-  const texts = [...services.map(acceptService), 'ct direction original jump in0', ...refuse(range, 'in').slice(0, -1)];
+  const texts = [
+    ...services.map(acceptService),
+    `ct direction original jump ${ownChain}`,
+    ...refuse(range, 'in').slice(0, -1),
+  ];
   return texts.map((text) => ({ name: 'judge-lan', chain: 'admitting', text: `${fromLan} ${text}` }));
 }
 

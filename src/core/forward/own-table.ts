@@ -35,17 +35,17 @@ export function isLoaded(firewall: Firewall, { firewall: marks }: Pick<Actual, '
   return marks !== null && sameMembers(firewallMarks(firewall), marks);
 }
 
-/**
- * True if two firewalls of closed networks have the same rules and sets, with any elements and
- * classes.
- */
-export function sameButElements(one: Firewall, other: Firewall): boolean {
-  const shapeOf = ({ rules, access }: Firewall) => [
-    ...rules.map((rule) => `${rule.chain} ${commentOf(rule)}`),
-    ...(access?.chains ?? []).map(({ name, texts }) => `${name} ${texts.join()}`),
-    ...(access?.sets ?? []).map(({ name, type }) => `${name} ${type}`),
+/** True if the table of a closed network can be changed in place. Its sets with timeouts cannot. */
+export function canChange(loaded: Firewall, wanted: Firewall): boolean {
+  const formOf = ({ rules }: Firewall) => [
+    ...new Set(rules.map(({ chain }) => chain)),
+    ...rules.filter(({ deadline }) => deadline !== undefined).map((rule) => `${rule.chain} ${commentOf(rule)}`),
   ];
-  return one.access !== undefined && other.access !== undefined && sameMembers(shapeOf(one), shapeOf(other));
+  return (
+    loaded.access?.family === wanted.access?.family &&
+    wanted.access !== undefined &&
+    sameMembers(formOf(loaded), formOf(wanted))
+  );
 }
 
 /** Returns the sorted `chain comment` of each rule, as a host shows a loaded firewall. */

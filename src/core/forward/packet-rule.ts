@@ -1,5 +1,5 @@
 import { digestOf } from '../crypto/keys.ts';
-import type { AccessFilter } from './access-lookups.ts';
+import type { AccessFilter } from './access/lookups.ts';
 import type { ExpiringRange } from './expiring-ranges.ts';
 
 /** The packet rules of a host for one network, in the order in which they are applied. */

@@ -1,4 +1,4 @@
-import { boundsForwarding, firewallMarks, hasTable, isLoaded, sameButElements, tableOf } from '../forward/own-table.ts';
+import { boundsForwarding, canChange, firewallMarks, hasTable, isLoaded, tableOf } from '../forward/own-table.ts';
 import type { Firewall } from '../forward/packet-rule.ts';
 import type { Actual } from '../host-state/actual.ts';
 import {
@@ -17,8 +17,8 @@ const hostForwards = 'this host forwards packets';
 const closesAddress = 'only the tunnel and this host reach the tunnel address';
 
 /**
- * Replaces our whole table of packet rules, or removes it. If it has the rules of `last`, only
- * elements of sets may change.
+ * Replaces our whole table of packet rules, or removes it. If the table of a closed network has the
+ * rules of `last`, it is changed in place.
  */
 export function planFirewall(desired: Desired, actual: Actual, last: Firewall | null = null): Step[] {
   const { link, firewall } = desired;
@@ -34,7 +34,7 @@ export function planFirewall(desired: Desired, actual: Actual, last: Firewall | 
     actual.firewall === null
       ? added('firewall', target, marks, desired.forwards ? whyForwarding(desired) : closesAddress)
       : updated('firewall', target, actual.firewall, marks, 'the rules differ');
-  const loaded = last !== null && isLoaded(last, actual) && sameButElements(last, firewall) ? last : undefined;
+  const loaded = last !== null && isLoaded(last, actual) && canChange(last, firewall) ? last : undefined;
   return [{ do: 'set-firewall', firewall, ...(loaded && { loaded }), changes: [change] }];
 }
 

@@ -117,7 +117,7 @@ export interface SetFirewall {
   readonly do: 'set-firewall';
   readonly firewall: Firewall;
   readonly now?: number;
-  /** The loaded rules, if they differ only in elements of sets: these are changed alone. */
+  /** The loaded rules, if the table can be changed in place. */
   readonly loaded?: Firewall;
 }
 

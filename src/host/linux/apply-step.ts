@@ -9,7 +9,8 @@ import { startUserspace, waitForExit } from '../wireguard/userspace.ts';
 import { changeDevice } from '../wireguard/wg.ts';
 import { batchArgs, describeFailedLines, renderBatch } from './ip/batch.ts';
 import { setPortOpen } from './nft/firewall-programs.ts';
-import { renderElements, renderFirewall, renderRemoval } from './nft/own-table.ts';
+import { renderFirewall, renderRemoval } from './nft/own-table.ts';
+import { renderChange } from './nft/table-change.ts';
 import { disableForwarding, promoteSecondaries, writeSysctl } from './sysctl.ts';
 
 /** @throws CommandFailed with the error output of the tool */
@@ -43,12 +44,12 @@ export async function applyStep(run: Run, step: Step): Promise<void> {
   }
 }
 
-/** Loads the whole table if its elements and classes alone cannot be changed. */
+/** Loads the whole table if it cannot be changed in place. */
 async function setFirewall(run: Run, { firewall, loaded, now }: SetFirewall): Promise<void> {
   parseLinkName(firewall.link);
   if (loaded !== undefined) {
     try {
-      for (const input of renderElements(firewall, loaded)) await run('nft', ['-f', '-'], { input });
+      for (const input of renderChange(firewall, loaded)) await run('nft', ['-f', '-'], { input });
       return;
     } catch (error) {
       if (!(error instanceof CommandFailed)) throw error;

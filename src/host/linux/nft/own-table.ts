@@ -1,6 +1,7 @@
 import { InvalidValue } from '../../../core/errors/index.ts';
+import type { AccessChain, AccessSet } from '../../../core/forward/access/classes.ts';
+import type { AccessFilter } from '../../../core/forward/access/lookups.ts';
 import { deniedCounters, deniedFor, deniedSet } from '../../../core/forward/access-filter.ts';
-import type { AccessFilter } from '../../../core/forward/access-lookups.ts';
 import { writeSets } from '../../../core/forward/deadline-rules.ts';
 import { tableOf } from '../../../core/forward/own-table.ts';
 import {
@@ -11,6 +12,7 @@ import {
   commentOf,
   elementsChain,
   type Firewall,
+  type PacketRule,
 } from '../../../core/forward/packet-rule.ts';
 import { asList, isEntry, type JsonEntry } from '../ip/json-entry.ts';
 
@@ -22,88 +24,59 @@ import { asList, isEntry, type JsonEntry } from '../ip/json-entry.ts';
  */
 export function renderFirewall({ link, rules, access }: Firewall, now: number | null = null): string {
   const sets = [...writeSets(link, rules, now), ...(access ? renderAccess(access) : [])];
-  const names = (Object.keys(chains) as Chain[]).filter((name) => rules.some(({ chain }) => chain === name));
-  const bodies = names.map((name) => {
-    const lines = rules.filter(({ chain }) => chain === name);
-    return `  chain ${name} {\n    ${chains[name]}\n${lines.map((rule) => `    ${rule.text} comment "${commentOf(rule)}"\n`).join('')}  }\n`;
+  const bodies = hookedChains(rules).map((name) => {
+    return renderChain(name, [chains[name], ...rules.filter(({ chain }) => chain === name).map(renderRule)]);
   });
   return `${renderRemoval(link)}table inet ${tableOf(link)} {\n${sets.join('')}${bodies.join('')}}\n`;
 }
 
-/** Renders chains and sets, which come before the rules that refer to them. */
+/** The chains with a hook that have rules. */
+export function hookedChains(rules: Firewall['rules']): Chain[] {
+  return (Object.keys(chains) as Chain[]).filter((name) => rules.some(({ chain }) => chain === name));
+}
+
+export function renderRule(rule: PacketRule): string {
+  return `${rule.text} comment "${commentOf(rule)}"`;
+}
+
+export function renderAccessRule(text: string): string {
+  return `${text} comment "${accessComment(text)}"`;
+}
+
 function renderAccess({ family, chains: own, classes, sets, identity }: AccessFilter): string[] {
   const address = `ipv${family}_addr`;
-  const unhooked = [...own, ...classes];
-  const render = (name: string, lines: readonly string[]) =>
-    `  chain ${name} {\n${lines.map((line) => `    ${line}\n`).join('')}  }\n`;
   return [
     ...Object.values(deniedCounters).map((name) => `  counter ${name} { }\n`),
     `  set ${deniedSet} { type ${address} . ${address} . inet_proto . inet_service; size 256; flags dynamic, timeout; timeout ${deniedFor}s; }\n`,
-    ...unhooked.map(({ name }) => render(name, [])),
-    ...sets.map(({ name, type, elements }) => {
-      const kind = type.includes(' : verdict') ? 'map' : 'set';
-      return `  ${kind} ${name} { ${type} elements = { ${elements.join(', ')} } }\n`;
-    }),
-    ...unhooked.map(({ name, texts }) => render(name, texts.map(withComment))),
-    render(elementsChain, [markOf(identity)]),
+    ...renderLookups([...own, ...classes], sets),
+    renderChain(elementsChain, [renderMark(identity)]),
   ];
 }
 
-const withComment = (text: string) => `${text} comment "${accessComment(text)}"`;
+/** Renders chains without a hook and the sets of their rules, each before what refers to it. */
+export function renderLookups(unhooked: readonly AccessChain[], sets: readonly AccessSet[]): string[] {
+  return [
+    ...unhooked.map(({ name }) => renderChain(name, [])),
+    ...sets.map(({ name, type, elements }) => {
+      return `  ${kindOf(type)} ${name} { ${type} elements = { ${elements.join(', ')} } }\n`;
+    }),
+    ...unhooked.map(({ name, texts }) => renderChain(name, texts.map(renderAccessRule))),
+  ];
+}
+
+export function kindOf(type: string): 'map' | 'set' {
+  return type.includes(' : verdict') ? 'map' : 'set';
+}
+
+function renderChain(name: string, lines: readonly string[]): string {
+  return `  chain ${name} {\n${lines.map((line) => `    ${line}\n`).join('')}  }\n`;
+}
 
 /** Writes the rule that identifies the elements. */
-function markOf(identity: string): string {
+export function renderMark(identity: string): string {
   return accessComments({ chains: [], classes: [], identity })
     .map(({ comment }) => `return comment "${comment}"`)
     .join();
-}
-
-/**
- * Renders the transactions that change only elements and classes of a closed network, from `loaded`
- * to `firewall`. New classes have a transaction of their own: a packet that is on its way during
- * the second one finds their rules.
- */
-export function renderElements({ link, access }: Firewall, loaded: Firewall): readonly string[] {
-  if (access === undefined || loaded.access === undefined) throw new InvalidValue('packet rules', link, 'have no sets');
-  const table = `inet ${tableOf(link)}`;
-  const isIn = (list: AccessFilter['classes']) => {
-    const names = new Set(list.map(({ name }) => name));
-    return ({ name }: { name: string }) => names.has(name);
-  };
-  const [isOld, isWanted] = [isIn(loaded.access.classes), isIn(access.classes)];
-  const created = access.classes
-    .filter((each) => !isOld(each))
-    .flatMap(({ name, texts }) => [
-      `add chain ${table} ${name}`,
-      ...texts.map((text) => `add rule ${table} ${name} ${withComment(text)}`),
-    ]);
-  const removed = loaded.access.classes
-    .filter((each) => !isWanted(each))
-    .flatMap(({ name }) => [`flush chain ${table} ${name}`, `delete chain ${table} ${name}`]);
-  const before = new Map(loaded.access.sets.map(({ name, elements }) => [name, elements]));
-  const change = (verb: 'add' | 'delete', name: string, elements: readonly string[]) =>
-    elements.length === 0 ? [] : [`${verb} element ${table} ${name} { ${elements.join(', ')} }`];
-  const changes = access.sets.map(({ name, elements }) => {
-    const [old, wanted] = [new Set(before.get(name)), new Set(elements)];
-    // An element of a map is deleted by its key.
-    const gone = [...old].filter((each) => !wanted.has(each)).map((each) => each.replace(/ : .*/, ''));
-    return {
-      removals: change('delete', name, gone),
-      additions: change(
-        'add',
-        name,
-        elements.filter((each) => !old.has(each)),
-      ),
-    };
-  });
-  const elements = [
-    ...changes.flatMap(({ removals }) => removals),
-    ...changes.flatMap(({ additions }) => additions),
-    ...removed,
-    `flush chain ${table} ${elementsChain}`,
-    `add rule ${table} ${elementsChain} ${markOf(access.identity)}`,
-  ];
-  return [created, elements].filter((lines) => lines.length > 0).map((lines) => `${lines.join('\n')}\n`);
 }
 
 /** Rules that only an nft and a kernel can load that map prefixes. They are never loaded. */
