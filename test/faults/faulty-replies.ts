@@ -2,7 +2,7 @@ import { type IncomingHttpHeaders, type ServerResponse, request as send } from '
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { gzipSync } from 'node:zlib';
+import { createGzip } from 'node:zlib';
 import { changeMap, tagOf } from './changed-map.ts';
 import type { MapChanges, ProxyFault } from './proxy-fault.ts';
 
@@ -47,7 +47,7 @@ export async function inject(exchange: Exchange, fault: ProxyFault): Promise<voi
       return pipeline(Readable.from(megabytes(100)), response.writeHead(200, json), { signal: end.signal });
     case 'bomb':
       response.writeHead(200, { ...json, 'content-encoding': 'gzip' });
-      return void response.end(gzipSync(Buffer.alloc(200 * mebibyte, ' ')));
+      return pipeline(Readable.from(megabytes(200)), createGzip(), response, { signal: end.signal });
     case 'silent':
     case 'refuse':
       return;

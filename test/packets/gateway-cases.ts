@@ -30,9 +30,20 @@ type Traffic = Pick<Flow, 'protocol' | 'port' | 'isEcho'>;
 
 const servicePort = 8787;
 
-/** Networks of both families with a gateway of each kind. */
-export const gatewayCases: fc.Arbitrary<GatewayCase> = fc.constantFrom(places[4], places[6]).chain((place) =>
+/** Pairs of networks of one family with a gateway of each kind: the second takes the place of the first. In half of them, only rules differ. */
+export const gatewayPairs = fc.constantFrom(places[4], places[6]).chain((place) =>
   fc
+    .record({ other: gatewayCases(place), gateway: gatewayCases(place), isSame: fc.boolean() })
+    .map(({ other, gateway, isSame }) => ({
+      before: isSame
+        ? { ...gateway, map: { ...gateway.map, ...(other.map.rules && { rules: other.map.rules }) } }
+        : other,
+      gateway,
+    })),
+);
+
+function gatewayCases(place: Place): fc.Arbitrary<GatewayCase> {
+  return fc
     .record({
       rules: accessRules(place),
       peers: peersOf(place, place.routes),
@@ -63,8 +74,8 @@ export const gatewayCases: fc.Arbitrary<GatewayCase> = fc.constantFrom(places[4]
         forwards: forwards || self.type === 'connector',
         services: service === null ? [] : [{ address: service, port: servicePort }],
       };
-    }),
-);
+    });
+}
 
 const ports = [...flowPorts, servicePort, publishedPort.outside, publishedPort.inside];
 const traffic: readonly Traffic[] = [

@@ -191,20 +191,12 @@ export function renderGateway(gateway: GatewayCase): string {
   return renderFirewall(filterOf(gateway));
 }
 
-/**
- * Renders the filter, for every second network as the change of the filter of other rules. All parts are loaded in turn.
- */
-export function renderGatewayChange(gateway: GatewayCase): readonly string[] {
-  const { rules } = gateway.map;
-  if (rules === undefined || rules.rules.length % 2 === 0) return [renderGateway(gateway)];
-  const earlier = rules.rules.map((rule) =>
-    rule.ports.length === 0 ? { ...rule, to: rule.to.slice(0, 1) } : { ...rule, ports: [{ first: 22, last: 81 }] },
-  );
-  const [one, other] = [
-    filterOf({ ...gateway, map: { ...gateway.map, rules: { ...rules, rules: earlier } } }),
-    filterOf(gateway),
-  ];
-  return canChange(one, other) ? [renderFirewall(one), ...renderChange(other, one)] : [renderFirewall(other)];
+/** Renders how the filter of another network becomes this one's: in place if a pass could. All parts are loaded in turn. */
+export function renderReplacement(gateway: GatewayCase, before: GatewayCase): readonly string[] {
+  const [loaded, wanted] = [filterOf(before), filterOf(gateway)];
+  return canChange(loaded, wanted)
+    ? [renderFirewall(loaded), ...renderChange(wanted, loaded)]
+    : [renderFirewall(wanted)];
 }
 
 export function filterOf({ map, self, masquerade, maps, forwards, services }: GatewayCase): Firewall {

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import type { Address } from '../../src/core/net/cidr.ts';
-import { renderGatewayChange } from './gateway.ts';
+import { renderReplacement } from './gateway.ts';
 import type { Attempt } from './gateway-cases.ts';
-import { attemptsOf, gatewayCases } from './gateway-cases.ts';
+import { attemptsOf, gatewayPairs } from './gateway-cases.ts';
 import { buildPacket, isError, readPacket } from './packet.ts';
 import type { OnDevice, Wire } from './wire.ts';
 
@@ -17,15 +17,12 @@ export type Counted = ReadonlyMap<string, { readonly arrived: number; readonly r
  */
 export async function comparePackets(wire: Wire, networks: number, packets: number, seed?: number): Promise<Counted> {
   const counted = new Map<string, { arrived: number; refused: number }>();
-  const cases = gatewayCases.chain((gateway) =>
-    fc.record({
-      gateway: fc.constant(gateway),
-      attempts: attemptsOf(gateway, packets),
-    }),
+  const cases = gatewayPairs.chain(({ before, gateway }) =>
+    fc.record({ before: fc.constant(before), gateway: fc.constant(gateway), attempts: attemptsOf(gateway, packets) }),
   );
   await fc.assert(
-    fc.asyncProperty(cases, async ({ gateway, attempts }) => {
-      const found = await send(wire, renderGatewayChange(gateway), withoutAnswers(attempts));
+    fc.asyncProperty(cases, async ({ gateway, before, attempts }) => {
+      const found = await send(wire, renderReplacement(gateway, before), withoutAnswers(attempts));
       for (const { attempt, arrived } of found) {
         const { arrived: before = 0, refused = 0 } = counted.get(attempt.why) ?? {};
         const isHere = arrived.length > 0;
