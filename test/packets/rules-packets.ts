@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { Address } from '../../src/core/net/cidr.ts';
-import { renderReplacement } from './gateway.ts';
+import { publishedPort, renderReplacement } from './gateway.ts';
 import type { Attempt } from './gateway-cases.ts';
 import { attemptsOf, gatewayPairs } from './gateway-cases.ts';
 import { buildPacket, isError, readPacket } from './packet.ts';
@@ -44,12 +44,15 @@ export async function comparePackets(wire: Wire, networks: number, packets: numb
  */
 function withoutAnswers(attempts: readonly Attempt[]): readonly Attempt[] {
   const begun = new Set<string>();
-  return attempts.filter(({ flow: { from, to, protocol, port }, packet: { sourcePort } }) => {
+  return attempts.filter(({ flow: { from, to, protocol, port }, packet: { sourcePort }, to: device }) => {
     const hasPorts = protocol === 'tcp' || protocol === 'udp';
-    const [here, there] = hasPorts ? [`${from} ${sourcePort}`, `${to} ${port}`] : [from, to];
+    // A container answers by the port that the published one leads to.
+    const ports = device === 'docker0' && port === publishedPort.outside ? [port, publishedPort.inside] : [port];
+    const here = hasPorts ? `${from} ${sourcePort}` : from;
+    const theres = hasPorts ? ports.map((each) => `${to} ${each}`) : [to];
     const isUsed = protocol === 'other' && begun.has(`${protocol} ${to}`);
-    if (isUsed || begun.has(`${protocol} ${there} ${here}`)) return false;
-    for (const each of [`${protocol} ${here} ${there}`, `${protocol} ${to}`]) begun.add(each);
+    if (isUsed || theres.some((there) => begun.has(`${protocol} ${there} ${here}`))) return false;
+    for (const each of [...theres.map((there) => `${protocol} ${here} ${there}`), `${protocol} ${to}`]) begun.add(each);
     return true;
   });
 }
@@ -59,31 +62,33 @@ interface ArrivedAt {
   readonly from: Address;
 }
 
-/** Loads the filter, and sends every packet as the first of its connection. */
+/** Loads the filter, and sends every packet as the first of its connection, and once more. */
 async function send(wire: Wire, parts: readonly string[], attempts: readonly Attempt[]) {
-  const marks = attempts.map((_, index) => `<packet ${index}>`);
-  const sent = attempts.map(({ packet, from }, index): OnDevice => {
-    const bytes = buildPacket({ ...packet, sourcePort: packet.sourcePort, payload: Buffer.from(marks[index] ?? '') });
-    return { device: from, bytes };
-  });
+  const sent = ['first', 'second'].flatMap((turn) =>
+    attempts.map(({ packet, from }, index): OnDevice => {
+      return { device: from, bytes: buildPacket({ ...packet, payload: Buffer.from(`<${turn} ${index}>`) }) };
+    }),
+  );
   for (const nft of parts) await wire.exchange({ nft });
   const got = await wire.exchange({ flush: true, send: sent });
   const arrivals = new Map<string, ArrivedAt[]>();
   for (const { device, bytes } of got) {
-    const mark = /<packet \d+>/.exec(bytes.toString('latin1'))?.[0];
+    const mark = /<(?:first|second) \d+>/.exec(bytes.toString('latin1'))?.[0];
     if (mark === undefined) continue;
     const read = readPacket(bytes);
     if (!isError(read)) arrivals.set(mark, [...(arrivals.get(mark) ?? []), { device, from: read.from }]);
   }
-  return attempts.map((attempt, index) => {
-    // An echo reply of the gateway has the same payload.
-    const all = arrivals.get(marks[index] ?? '') ?? [];
-    const isAnswer = ({ device }: ArrivedAt) => attempt.to === 'host' && device === attempt.from;
-    return {
-      attempt,
-      arrived: all.some(({ device }) => device === 'host') ? all.filter((each) => !isAnswer(each)) : all,
-    };
-  });
+  return ['first', 'second'].flatMap((turn) =>
+    attempts.map((attempt, index) => {
+      // An echo reply of the gateway has the same payload.
+      const all = arrivals.get(`<${turn} ${index}>`) ?? [];
+      const isAnswer = ({ device }: ArrivedAt) => attempt.to === 'host' && device === attempt.from;
+      return {
+        attempt,
+        arrived: all.some(({ device }) => device === 'host') ? all.filter((each) => !isAnswer(each)) : all,
+      };
+    }),
+  );
 }
 
 function describe({ packet, from, to, isAllowed, arrivesFrom, why }: Attempt, arrived: readonly ArrivedAt[]): string {

@@ -46,9 +46,14 @@ export function forwardRulesOf(link: string) {
     /** Two connectors that both lost a peer would loop relayed packets until the TTL expires. */
     refuseDetour: (ends: RuleEnds) =>
       forward('refuse-detour', `${across} ${writeEnds(ends)} reject with icmpx host-unreachable`),
-    /** Ends connections that began masqueraded if masquerading is now off, or the reverse. */
-    refuseStale: (masquerade: boolean, ends: RuleEnds) =>
-      reset('refuse-stale', `${writeOrigin(ends)} ${masquerade ? knownAsItIs : knownFromHere}`),
+    /**
+     * Ends connections that began masqueraded if masquerading is now off, or the reverse. Leaves
+     * out those from or to `except`: from peer to peer, none is masqueraded here.
+     */
+    refuseStale: (masquerade: boolean, ends: RuleEnds, except: Partial<RuleEnds>) => {
+      const others = [writeExcept('saddr', except.from), writeExcept('daddr', except.to)].join('');
+      return reset('refuse-stale', `${writeOrigin(ends)}${others} ${masquerade ? knownAsItIs : knownFromHere}`);
+    },
     /** Ends connections to a route that began with another map, or with none. */
     refuseRemapped: (from: readonly Prefix[], { route, local }: PrefixMap) =>
       reset('refuse-remapped', `${writeOrigin({ from, to: [route] })} ct reply ${writeOne('saddr', [local], '!= ')}`),
@@ -204,6 +209,10 @@ function leaving(name: string, text: string): PacketRule {
 /** Matches a connection's original ends, in either direction and with any translation. */
 function writeOrigin({ from, to }: RuleEnds): string {
   return `ct original ${writeOne('saddr', from)} ct original ${writeOne('daddr', to)}`;
+}
+
+function writeExcept(field: 'saddr' | 'daddr', prefixes: readonly Prefix[] = []): string {
+  return prefixes.length === 0 ? '' : ` ct original ${writeOne(field, prefixes, '!= ')}`;
 }
 
 function writePublished(at: Address): string {

@@ -2,7 +2,7 @@ import type { Underlay } from '../host-state/actual.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
 import type { Options } from '../map/options.ts';
 import { behindRoutes, isMapped, type PrefixMap, widestMaps } from '../map/prefix-maps.ts';
-import { familyOf, hostPrefix, isDefaultRoute, lengthOf, type Prefix } from '../net/cidr.ts';
+import { covers, familyOf, hostPrefix, isDefaultRoute, lengthOf, type Prefix } from '../net/cidr.ts';
 import { isPlainLinkName } from '../net/link-name.ts';
 import { specialRanges } from '../net/special-ranges.ts';
 import { findKeptSources } from '../routing/topology/kept-sources.ts';
@@ -81,7 +81,9 @@ export function forwardingRules({
     from: widest(lans.filter((each) => !isOnStandby(each)).map(({ local }) => local)),
     to: addresses(map.peers.filter((peer) => peer.via && isDirect(peer, self, map))),
   };
-  const lan = widest(served);
+  const near = widest(served.filter((route) => !isDefaultRoute(route)));
+  /** What lies in these routes, and is reached through the tunnel. */
+  const nested = members.filter((inner) => near.some((outer) => covers(outer, inner)));
   const exits = widest(served.filter(isDefaultRoute));
   // A VPN may have put its two half routes before the host's default route.
   const halves = underlay.routed.filter(({ prefix }) => isDefaultRoute(prefix)).map(({ link }) => link);
@@ -114,9 +116,13 @@ export function forwardingRules({
     ...deadlines,
     ...(relays ? [write.refuseDetour({ from: addresses(connectors), to: addresses(relayedPeers) })] : []),
     ...closings(ingress),
-    ...(lan.length > 0 ? write.refuseStale(masquerade, { from: range, to: lan }) : []),
+    ...(near.length > 0 ? write.refuseStale(masquerade, { from: range, to: near }, { to: nested }) : []),
+    ...(exits.length > 0 ? write.refuseStale(masquerade, { from: range, to: exits }, { to: known }) : []),
     ...(plain
-      ? [...write.refuseStale(hidesLan, { from: unmapped, to: there }), ...write.refuseUnmapped(plain, maps)]
+      ? [
+          ...write.refuseStale(hidesLan, { from: unmapped, to: there }, { from: nested }),
+          ...write.refuseUnmapped(plain, maps),
+        ]
       : []),
     ...maps.flatMap((each) => [
       ...write.refuseRemapped(members, each),

@@ -288,7 +288,20 @@ describe('the packet rules of a connector', () => {
       const texts = textsOf({ map: { ...map, routes: [link, all] }, self: { ...self, routes: null } });
       const specific = texts.indexOf(`forward: iifname "cpn0" ${from} ip daddr ${link} accept`);
       expect(specific).toBeGreaterThan(0);
-      expect(specific).toBeLessThan(texts.findIndex((text) => text.includes('ip daddr !=')));
+      expect(specific).toBeLessThan(
+        texts.findIndex((text) => text.includes(' ip daddr !=') && !text.includes('ct original')),
+      );
+    });
+
+    it('end no connection from peer to peer, which is never masqueraded here', () => {
+      const stale = (routes: readonly Prefix[]) =>
+        textsOf({ map: { ...map, routes }, self: { ...self, routes: null } }).filter((text) =>
+          text.includes('confirmed|snat) == confirmed'),
+        );
+      const wide = prefix('10.0.0.0/8');
+      const others = new RegExp(` ct original ip [sd]addr != ${map.cidr} `);
+      for (const text of [...stale([all]), ...stale([wide])]) expect(text).toMatch(others);
+      expect([stale([all]).length, stale([wide]).length, stale([wide, all]).length]).toEqual([2, 4, 6]);
     });
   });
 
