@@ -96,7 +96,7 @@ function shapeOf({ access, known, ongoing }: Pick<Side, 'access' | 'known'> & Pa
  * before or the one from after.
  */
 function nameEnds(ends: readonly (Pick<LocalEnd, 'ranges' | 'wider'> & { readonly shape: unknown })[]): string[] {
-  // An end without addresses of its own is named by those that continue in it.
+  // Several ends may have no addresses. The names of the ends that lead to them differ.
   const narrower = ends.map((): string[] => []);
   const named = ends.map(({ ranges, wider, shape }, index) => ({ ranges, wider, shape, index })).toReversed();
   const names = named.map(({ ranges, wider, shape, index }) => {
