@@ -7,6 +7,7 @@ import type { ServiceAddress } from '../core/net/service-address.ts';
 import { aliases } from './aliases.ts';
 import { checkRequest } from './check-request.ts';
 import { Field } from './decode/field.ts';
+import { messageKinds } from './decode/messages.ts';
 import { enroll } from './enroll.ts';
 import type { Call, Reply } from './http/attempt.ts';
 import { readIfJson } from './http/body.ts';
@@ -62,6 +63,8 @@ interface PeerClientOptions extends ClientOptions {
   readonly isDeleted?: boolean;
   /** True if this host applies the rules of a closed network. */
   readonly enforcesRules?: boolean;
+  /** True if this host takes the messages about direct paths. */
+  readonly takesPaths?: boolean;
 }
 
 /**
@@ -76,6 +79,7 @@ export function connectPeerService(
     instance = null,
     isDeleted = false,
     enforcesRules = false,
+    takesPaths = false,
     ...options
   }: PeerClientOptions = {},
 ): PeerService {
@@ -104,7 +108,7 @@ export function connectPeerService(
         hasOwnTag: has('map-etag'),
         instance: has('map-instance') ? instance : null,
         deletion: has('map-deletion') ? (isDeleted ? 'applied' : 'follow') : null,
-        takesMessages: has('map-messages') && instance !== null,
+        messageKinds: has('map-messages') && instance !== null ? messageKinds(takesPaths && has('peer-paths')) : [],
         // A wait's signal applies to any call.
         wait: has('map-revision') && has('map-wait') ? wait : wait?.signal && { seconds: null, signal: wait.signal },
         onRefused: ({ message }) => options.onRetry?.({ attempt: 1, delayMs: 0, problem: message }),
@@ -255,6 +259,23 @@ export function connectPeerService(
         reachableBy: reply.need(aliases.reportReply.reachableBy).integer(),
         witnesses: reply.need(aliases.reportReply.witnesses).integer(),
       };
+    },
+
+    async sendPathSignals(network, token, signals, signal) {
+      if (!has('peer-paths')) return false;
+      // Unchecked, like a report.
+      await change({
+        what: `the paths of network ${network}`,
+        method: 'POST',
+        path: `/api/networks/${encodeURIComponent(network)}/peers/self/paths`,
+        bearer: token,
+        json: signals,
+        repeatable: true,
+        answered: false,
+        ...(signal && { wait: { seconds: null, signal } }),
+        remedies: ownRemedies,
+      });
+      return true;
     },
   };
 }

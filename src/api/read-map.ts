@@ -5,7 +5,7 @@ import type { NetworkMap } from '../core/map/model.ts';
 import { tryParseAddress } from '../core/net/cidr.ts';
 import { decodeDelta, describePartial, isBase, isDelta, isPerhapsDelta } from './decode/delta.ts';
 import { decodeMap, decodeRemoved } from './decode/map.ts';
-import { decodeMessages, messageKinds } from './decode/messages.ts';
+import { decodeMessages } from './decode/messages.ts';
 import type { Reply } from './http/attempt.ts';
 import type { HttpClient } from './http/client.ts';
 import { type MapRequest, requestAtOnce, requestMap } from './request-map.ts';
@@ -19,7 +19,7 @@ export async function readMap(http: HttpClient, request: MapRequest): Promise<Ma
   const headers = {
     ...(revision !== null && { 'if-none-match': revision }),
     ...(base && { 'a-im': deltaManipulation }),
-    ...(base && request.takesMessages && { 'peer-messages': messageKinds.join(', ') }),
+    ...(base && request.messageKinds.length > 0 && { 'peer-messages': request.messageKinds.join(', ') }),
     ...(request.instance != null && { 'peer-instance': request.instance }),
   };
   const { answer, ...refusal } = await requestMap(http, request, headers);
@@ -43,7 +43,7 @@ export async function readMap(http: HttpClient, request: MapRequest): Promise<Ma
     };
   }
   try {
-    const messages = request.takesMessages ? decodeMessages(answer) : [];
+    const messages = request.messageKinds.length > 0 ? decodeMessages(answer) : [];
     if (messages.length > 0) return { map: null, messages, ...rest };
     return { ...decodeDelta(answer, base, request.hasOwnTag), ...rest };
   } catch (error) {

@@ -1,3 +1,4 @@
+import type { PeerMessageKind } from '../contract/network.ts';
 import type { Secret } from '../core/crypto/secret.ts';
 import { BadReply, type CpnError, Intercepted, Unreachable } from '../core/errors/index.ts';
 import type { Id, NetworkMap } from '../core/map/model.ts';
@@ -19,8 +20,8 @@ export interface MapRequest {
   readonly hasOwnTag: boolean;
   /** The id of this daemon start; null for a command, or if the service takes none. */
   readonly instance?: string | null;
-  /** True if the service sends messages, and the host takes them. */
-  readonly takesMessages: boolean;
+  /** The kinds of messages that the host takes and the service sends; empty for none. */
+  readonly messageKinds: readonly PeerMessageKind[];
   /** The host's reaction to a deletion; null if the service does not state deletions. */
   readonly deletion?: 'follow' | 'applied' | null;
   readonly wait?: Wait | undefined;

@@ -1,5 +1,6 @@
 import type { Report } from '../contract/health.ts';
 import type { PeerMessage } from '../contract/network.ts';
+import type { PathSignals } from '../contract/paths.ts';
 import type { PeerType } from '../contract/peer.ts';
 import type { IdentityKey, KeyProof } from '../core/crypto/identity.ts';
 import type { PublicKey } from '../core/crypto/keys.ts';
@@ -130,6 +131,12 @@ export interface PeerService {
    * @param signal ends the call; it then fails with the signal's reason
    */
   report(network: Id, peer: PeerId, token: Secret, report: Report, signal?: AbortSignal): Promise<Reachability | null>;
+  /**
+   * States facts about direct paths. False, and nothing is sent, if the service does not describe it.
+   *
+   * @param signal ends the call; it then fails with the signal's reason
+   */
+  sendPathSignals(network: Id, token: Secret, signals: PathSignals, signal?: AbortSignal): Promise<boolean>;
 }
 
 export interface ServiceDescription {

@@ -1,23 +1,62 @@
 import * as z from 'zod';
+import { mostCandidates } from './paths.ts';
 import { Peer } from './peer.ts';
 import { ChangedMapRules, MapRules } from './rules.ts';
 import { identifier, nameShown, requiredText, text, tokenShown } from './text.ts';
 
 /** The maximum number of peers that one message names for a probe. */
 export const mostProbed = 32;
+/** The maximum time between a message and the moment that it names. */
+const longestDelayMs = 10_000;
+
+const named = (description: string) =>
+  z.object({ peers: z.array(identifier).min(1).max(mostProbed).meta({ description }) });
+
+const oneAttempt = { peer: identifier, attempt: z.int().min(1).meta({ description: 'The number of the attempt.' }) };
+const delay = z.int().min(0).max(longestDelayMs);
 
 /** A message for one host, in the reply to its request for the map. */
 export const PeerMessage = z
-  .object({
-    kind: z.literal('probe'),
-    data: z.object({
-      peers: z.array(identifier).min(1).max(mostProbed).meta({ description: 'The peers to probe once.' }),
+  .discriminatedUnion('kind', [
+    z.object({ kind: z.literal('probe'), data: named('The peers to probe once.') }),
+    z.object({ kind: z.literal('observe'), data: named('The peers whose endpoints to state.') }),
+    z.object({ kind: z.literal('candidates'), data: named('The peers that try for a direct path.') }),
+    z.object({
+      kind: z.literal('try'),
+      data: z.object({
+        ...oneAttempt,
+        endpoints: z
+          .array(z.string().meta({ maxLength: 64 }))
+          .min(1)
+          .max(mostCandidates)
+          .meta({ description: "The peer's, in the order in which to try them." }),
+        start_in_ms: delay.meta({ description: 'Both sides start this many milliseconds from now.' }),
+        first: z.boolean().meta({
+          description:
+            'True for one of both. After a round trip without a handshake it alone starts the next one anew.',
+        }),
+      }),
     }),
-  })
+    z.object({
+      kind: z.literal('switch'),
+      data: z.object({
+        ...oneAttempt,
+        switch_in_ms: delay.meta({ description: 'Both sides switch this many milliseconds from now.' }),
+      }),
+    }),
+    z.object({ kind: z.literal('return'), data: z.object({ peer: identifier }) }),
+  ])
   .meta({
     id: 'PeerMessage',
-    description:
+    description: [
       'probe: the control plane lost the connections of these peers. The host reports in `probes` whether they answer it.',
+      'The others are about direct paths, and the host replies to the operation signalPaths.',
+      'observe: a connector states the endpoints of these peers in `observed`.',
+      'candidates: these peers try for a direct path to the host, which states its endpoints in `candidates`.',
+      'try: both peers try these endpoints of each other at the same moment.',
+      'switch: both have proven the path, and use it from the same moment on.',
+      'return: the peer uses the relay again, and so does the host.',
+    ].join('\n'),
   });
 export type PeerMessage = z.infer<typeof PeerMessage>;
 export type PeerMessageKind = PeerMessage['kind'];

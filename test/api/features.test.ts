@@ -10,7 +10,7 @@ import { type Feature, features } from '../../src/core/map/features.ts';
 import { parseAddress, parsePrefix } from '../../src/core/net/cidr.ts';
 import { parseEndpoint } from '../../src/core/net/endpoint.ts';
 import { enrollmentBody, enrollmentRequest, keyOf, networkBody, peerBody, source } from './samples.ts';
-import { type Asked, json, serve } from './server.ts';
+import { type Asked, empty, json, serve } from './server.ts';
 
 const token = new Secret('token-sample');
 const known = decodeMap(networkBody(), source, { network: 7, etag: '"12"' });
@@ -23,6 +23,7 @@ const answers = {
   change: json(200, { data: peerBody(3, { withdrawn: ['10.77.0.0/16'], public_key: keyOf(9), name: 'edge' }) }),
   removal: json(200, { data: null }),
   report: json(200, { data: { reachable_by: 1, witnesses: 2 } }),
+  paths: empty,
 };
 const operations = {
   enroll: ['POST', /\/enroll$/],
@@ -30,6 +31,7 @@ const operations = {
   change: ['PATCH', /\/peers\/3$/],
   removal: ['DELETE', /\/peers\/3$/],
   report: ['POST', /\/report$/],
+  paths: ['POST', /\/peers\/self\/paths$/],
 } as const;
 
 let address: { url: string; insecureHttp: boolean };
@@ -69,6 +71,7 @@ const calls = {
   move: (service) => service.describePeer(7, 3, token, { endpoint }).catch(ignore(CannotReport)),
   remove: (service) => service.removePeer(7, 3, token),
   report: (service) => service.report(7, 3, token, { map: [], refused: [] }),
+  paths: (service) => service.sendPathSignals(7, token, { wanted: [4] }),
 } satisfies Record<string, (service: PeerService) => Promise<unknown>>;
 type CallName = keyof typeof calls;
 const everything = Object.keys(calls) as CallName[];
@@ -144,6 +147,7 @@ const uses: Readonly<Record<Feature, Use>> = {
   'peer-enforces-rules': use('report', [], ['report: enforces_rules']),
   'peer-map': use('report', [], ['report: map']),
   'peer-refused': use('report', [], ['report: refused']),
+  'peer-paths': use('paths', ['paths', 'paths: wanted']),
 };
 const all = [...new Set(['enroll', 'map', ...Object.values(uses).flatMap(({ missing }) => missing)])].toSorted();
 

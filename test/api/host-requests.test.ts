@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { decodeMap } from '../../src/api/decode/map.ts';
 import { connectPeerService } from '../../src/api/peer-service.ts';
 import type { PeerDescription, PeerService } from '../../src/api/service.ts';
 import { parsePublicKey } from '../../src/core/crypto/keys.ts';
@@ -7,7 +8,16 @@ import { CannotReport, CannotWithdraw } from '../../src/core/errors/index.ts';
 import { type Feature, features } from '../../src/core/map/features.ts';
 import { type Address, parsePrefix } from '../../src/core/net/cidr.ts';
 import { parseEndpoint } from '../../src/core/net/endpoint.ts';
-import { enrollmentBody, enrollmentRequest, failureOf, keyOf, networkBody, peerBody, unhurried } from './samples.ts';
+import {
+  enrollmentBody,
+  enrollmentRequest,
+  failureOf,
+  keyOf,
+  networkBody,
+  peerBody,
+  source,
+  unhurried,
+} from './samples.ts';
 import { hungUp, json, serve, silent } from './server.ts';
 
 const token = new Secret('token-sample');
@@ -24,6 +34,7 @@ describe('an operation that the service describes and does not have', () => {
     ['describePeer', (it) => it.describePeer(7, 3, token, { name: 'edge' })],
     ['removePeer', (it) => it.removePeer(7, 3, token)],
     ['report', (it) => it.report(7, 3, token, {})],
+    ['sendPathSignals', (it) => it.sendPathSignals(7, token, {})],
   ];
 
   test.each(operations)('is noticed: %s', async (_, operation) => {
@@ -68,6 +79,18 @@ describe('a request for a map', () => {
     expect((await headersOf({ instance: 'a' }))?.['peer-instance']).toBe('a');
     for (const options of [{}, { instance: null }])
       expect(await headersOf(options)).not.toHaveProperty('peer-instance');
+  });
+
+  test.each([
+    [features, { takesPaths: true }, 'probe, observe, candidates, try, switch, return'],
+    [without('peer-paths'), { takesPaths: true }, 'probe'],
+    [features, {}, 'probe'],
+    [without('map-messages'), { takesPaths: true }, undefined],
+  ])('names the kinds of messages that host and service have in common (%#)', async (described, options, kinds) => {
+    const { address, asked } = await serve(json(200, { data: networkBody() }));
+    const known = decodeMap(networkBody(), source, { network: 7, etag: '"12"' });
+    await connectPeerService(address, described, { instance: 'a', ...options }).readMap(7, token, known);
+    expect(asked[0]?.headers['peer-messages']).toBe(kinds);
   });
 
   test.each(features)('ends with its signal, also where the service does not describe %s', async (feature) => {

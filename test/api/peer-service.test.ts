@@ -6,6 +6,7 @@ import type { ClientOptions } from '../../src/api/http/client-options.ts';
 import { connectPeerService as connectDescribed } from '../../src/api/peer-service.ts';
 import type { EnrollmentRequest } from '../../src/api/service.ts';
 import type { Report } from '../../src/contract/health.ts';
+import type { PathSignals } from '../../src/contract/paths.ts';
 import { makeIdentity } from '../../src/core/crypto/identity.ts';
 import type { PublicKey } from '../../src/core/crypto/keys.ts';
 import { Secret } from '../../src/core/crypto/secret.ts';
@@ -14,7 +15,7 @@ import { parseAddress, parsePrefix } from '../../src/core/net/cidr.ts';
 import { parseEndpoint } from '../../src/core/net/endpoint.ts';
 import { connectPeerService } from './described-service.ts';
 import { enrollmentBody, enrollmentRequest, failureOf, keyOf, networkBody, peerBody, unhurried } from './samples.ts';
-import { type Asked, brokenOff, json, type Reply, serve } from './server.ts';
+import { type Asked, brokenOff, empty, json, type Reply, serve } from './server.ts';
 
 const token = new Secret('token-sample');
 
@@ -213,6 +214,34 @@ describe('report', () => {
     const ending = new AbortController();
     const { address, asked } = await serve(() => ending.abort(new Error('the daemon stops')));
     const sending = connectPeerService(address).report(7, 3, token, report, ending.signal);
+    expect(await failureOf(sending)).toMatchObject({ message: 'the daemon stops' });
+    expect(asked).toHaveLength(1);
+  });
+});
+
+describe('sendPathSignals', () => {
+  const signals: PathSignals = { wanted: [4], candidates: ['192.168.1.7:51820'] };
+
+  test('sends what the host states', async () => {
+    const { address, asked } = await serve(empty);
+    expect(await connectPeerService(address).sendPathSignals(7, token, signals)).toBe(true);
+    const [{ method, path, headers, body }] = asked as [Asked];
+    expect([method, path, headers.authorization]).toEqual([
+      ...['POST', '/api/networks/7/peers/self/paths', 'Bearer token-sample'],
+    ]);
+    expect(JSON.parse(body)).toEqual(signals);
+  });
+
+  test('sends nothing to a service that does not describe the operation', async () => {
+    const { address, asked } = await serve(empty);
+    expect(await connectDescribed(address, []).sendPathSignals(7, token, signals)).toBe(false);
+    expect(asked).toEqual([]);
+  });
+
+  test('ends with its signal', async () => {
+    const ending = new AbortController();
+    const { address, asked } = await serve(() => ending.abort(new Error('the daemon stops')));
+    const sending = connectPeerService(address).sendPathSignals(7, token, signals, ending.signal);
     expect(await failureOf(sending)).toMatchObject({ message: 'the daemon stops' });
     expect(asked).toHaveLength(1);
   });

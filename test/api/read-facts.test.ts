@@ -10,7 +10,7 @@ import { networkBody, source } from './samples.ts';
 
 const request = {
   ...{ network: 7, token: new Secret('t'), known: '"12"', changes: true, listsRemoved: true, hasOwnTag: true },
-  ...{ takesMessages: true, remedies: {}, onRefused: () => {} },
+  ...{ messageKinds: ['probe'] as const, remedies: {}, onRefused: () => {} },
 };
 
 /** A reply with these facts, as the client of a connection gives it. */

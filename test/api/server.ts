@@ -53,6 +53,11 @@ export function trust(...certificates: string[]): void {
   onTestFinished(() => tls.setDefaultCACertificates(usual));
 }
 
+/** A reply without content. */
+export const empty: Reply = (response) => {
+  response.writeHead(204).end();
+};
+
 export function json(status: number, body: unknown, headers: Record<string, string> = {}): Reply {
   return (response) => {
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));

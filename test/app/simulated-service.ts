@@ -9,6 +9,7 @@ import type {
 } from '../../src/api/service.ts';
 import type { ConnectOptions, KnownService } from '../../src/app/tools.ts';
 import type { Report } from '../../src/contract/health.ts';
+import type { PathSignals } from '../../src/contract/paths.ts';
 import type { KeyProof } from '../../src/core/crypto/identity.ts';
 import type { PublicKey } from '../../src/core/crypto/keys.ts';
 import type { Secret } from '../../src/core/crypto/secret.ts';
@@ -68,6 +69,8 @@ export class SimulatedService {
   onDescribePeer: (description: PeerDescription) => unknown = () => {};
   /** The reports that were received, in order. */
   readonly reports: Report[] = [];
+  /** What the host stated about direct paths, in order. */
+  readonly pathSignals: PathSignals[] = [];
   /** The signal that ends the last report. */
   reportSignal: AbortSignal | undefined;
   onReport: (report: Report) => Reachability | Promise<Reachability> = () => ({ reachableBy: 1, witnesses: 1 });
@@ -102,6 +105,10 @@ export class SimulatedService {
         const reply = await this.onReport(report);
         this.reports.push(report);
         return reply;
+      },
+      sendPathSignals: async (_network, _token, signals) => {
+        this.pathSignals.push(signals);
+        return true;
       },
       withdraw: async (_network, _peer, _token, prefixes) => {
         await this.onWithdraw(prefixes);

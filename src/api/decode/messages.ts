@@ -1,4 +1,5 @@
 import type { PeerMessage, PeerMessageKind } from '../../contract/network.ts';
+import { formatEndpoint, tryParseSocket, unusableAddress } from '../../core/net/endpoint.ts';
 import { aliases } from '../aliases.ts';
 import type { Reply } from '../http/attempt.ts';
 import { Field } from './field.ts';
@@ -13,22 +14,66 @@ export function decodeMessages({ body, reading }: Reply): readonly PeerMessage[]
   return isEmpty ? readMessages(network.find(aliases.network.messages)?.value) : [];
 }
 
-export const messageKinds: readonly PeerMessageKind[] = ['probe'];
+/** The kinds of messages about direct paths. */
+const pathKinds = ['observe', 'candidates', 'try', 'switch', 'return'] as const;
+
+/** The kinds that a host takes, with those about direct paths or without. */
+export function messageKinds(withPaths: boolean): readonly PeerMessageKind[] {
+  return ['probe', ...(withPaths ? pathKinds : [])];
+}
 
 /** Copies of the contract's limits, whose schemas are slow to load. */
 const mostMessages = 8;
-const mostProbed = 32;
+const mostNamed = 32;
+const mostCandidates = 8;
+const longestDelayMs = 10_000;
 
 /** Leaves out messages of another kind or form: they are for a later version. */
 export function readMessages(given: unknown): readonly PeerMessage[] {
   if (!Array.isArray(given)) return [];
-  return given.slice(0, mostMessages).flatMap((each): PeerMessage[] => {
-    const { kind, data } = (each ?? {}) as { readonly kind?: unknown; readonly data?: { readonly peers?: unknown } };
-    const peers = kind === 'probe' && Array.isArray(data?.peers) ? data.peers.slice(0, mostProbed).filter(isId) : [];
-    return peers.length === 0 ? [] : [{ kind: 'probe', data: { peers: [...new Set(peers)] } }];
-  });
+  return given.slice(0, mostMessages).flatMap((each) => readMessage(each) ?? []);
 }
 
-function isId(value: unknown): value is number {
+function readMessage(given: unknown): PeerMessage | null {
+  const { kind, data } = asRecord(given);
+  const fields = asRecord(data);
+  if (kind === 'probe' || kind === 'observe' || kind === 'candidates') {
+    const named = Array.isArray(fields.peers) ? fields.peers.slice(0, mostNamed).filter(isPositive) : [];
+    return named.length === 0 ? null : { kind, data: { peers: [...new Set(named)] } };
+  }
+  const { peer, attempt } = fields;
+  if (!isPositive(peer)) return null;
+  if (kind === 'return') return { kind, data: { peer } };
+  if (!isPositive(attempt)) return null;
+  if (kind === 'switch') {
+    const { switch_in_ms } = fields;
+    return isDelay(switch_in_ms) ? { kind, data: { peer, attempt, switch_in_ms } } : null;
+  }
+  if (kind !== 'try') return null;
+  const { start_in_ms, first } = fields;
+  const endpoints = readEndpoints(fields.endpoints);
+  if (!isDelay(start_in_ms) || typeof first !== 'boolean' || endpoints.length === 0) return null;
+  return { kind, data: { peer, attempt, endpoints, start_in_ms, first } };
+}
+
+/** Only sockets at which another host can listen: a name would need a resolver. */
+function readEndpoints(given: unknown): string[] {
+  if (!Array.isArray(given)) return [];
+  const sockets = given.slice(0, mostCandidates).flatMap((each) => {
+    const endpoint = typeof each === 'string' ? tryParseSocket(each) : null;
+    return endpoint === null || unusableAddress(endpoint.host) !== null ? [] : [formatEndpoint(endpoint)];
+  });
+  return [...new Set(sockets)];
+}
+
+function asRecord(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+function isPositive(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) > 0;
+}
+
+function isDelay(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= longestDelayMs;
 }

@@ -29,6 +29,7 @@ export const features = [
   'peer-map',
   'peer-refused',
   'peer-masquerades',
+  'peer-paths',
 ] as const;
 
 export type Feature = (typeof features)[number];
@@ -109,6 +110,7 @@ const places: Readonly<Record<Feature, FeaturePath>> = {
   'peer-enforces-rules': { path: `${changePeer.path}/report`, method: 'post', field: 'enforces_rules' },
   'peer-map': { path: `${changePeer.path}/report`, method: 'post', field: 'map' },
   'peer-refused': { path: `${changePeer.path}/report`, method: 'post', field: 'refused' },
+  'peer-paths': { path: '/api/networks/{}/peers/self/paths', method: 'post' },
 };
 
 const adminPlaces: Readonly<Record<AdminFeature, FeaturePath>> = {

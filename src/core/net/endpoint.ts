@@ -37,6 +37,21 @@ export function parseEndpoint(text: string, field = 'endpoint'): Endpoint {
   return { host, port };
 }
 
+/** Parses `IPv4:PORT` or `[IPv6]:PORT`. Null for anything else, and so for a name. */
+export function tryParseSocket(text: string): SocketEndpoint | null {
+  if (text.length > longestSocket) return null;
+  try {
+    const endpoint = parseEndpoint(text);
+    return isLiteral(endpoint) ? endpoint : null;
+  } catch (error) {
+    if (error instanceof InvalidValue) return null;
+    throw error;
+  }
+}
+
+/** Exceeds any address in brackets with a port. */
+const longestSocket = 64;
+
 /** Parses a DNS name, or an address without brackets. */
 export function parseHost(text: string, field = 'host'): string {
   if (text.includes(':') || tryParseAddress(text) !== null) return parseAddress(text, field);

@@ -91,6 +91,7 @@ export class Service {
         return true;
       },
       report: async () => null,
+      sendPathSignals: async () => false,
     };
   }
 

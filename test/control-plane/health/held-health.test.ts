@@ -487,7 +487,7 @@ describe('a lost connection', () => {
   function openLosses(context: Context, presence = { requestsOf: () => 1, expect: () => {} }, retryMs = 5) {
     const sent: [number, unknown][][] = [];
     const send = async (_network: number, messages: ReadonlyMap<number, PeerMessage>) => {
-      sent.push([...messages].map(([host, { data }]) => [host, data.peers]));
+      sent.push([...messages].map(([host, { data }]) => [host, (data as { peers: number[] }).peers]));
     };
     let attempts = 0;
     const note = () => {
