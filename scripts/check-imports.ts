@@ -270,7 +270,15 @@ const TABLE: readonly Rule[] = [
     ],
   },
   // Which peer carries a route.
-  { files: 'src/core/routing/topology/', may: [...BASICS, 'src/core/net/', 'src/core/map/', 'src/core/host-state/'] },
+  {
+    files: 'src/core/routing/topology/',
+    may: [...BASICS, 'src/core/net/', 'src/core/map/', 'src/core/host-state/', 'src/core/paths/probe-address.ts'],
+  },
+  {
+    files: 'src/core/paths/',
+    may: [...BASICS, 'src/core/net/', 'src/core/map/', 'src/core/host-state/', 'src/core/routing/'],
+    types: ['src/core/wg-quick/'],
+  },
   {
     files: 'src/core/forward/*',
     may: [

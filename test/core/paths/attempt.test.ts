@@ -1,0 +1,197 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { ActualPeer } from '../../../src/core/host-state/actual.ts';
+import { parseEndpoint, type SocketEndpoint } from '../../../src/core/net/endpoint.ts';
+import {
+  type Attempt,
+  type AttemptAction,
+  advanceAttempt,
+  attemptMs,
+  beginAttempt,
+} from '../../../src/core/paths/attempt.ts';
+import { probePrefixOf } from '../../../src/core/paths/probe-address.ts';
+import { keyPair, prefix, underlay } from '../samples.ts';
+import { type Ended, lanOf, outsideOf, type PairOptions, type Router, runPair } from './simulated-pair.ts';
+
+const host = (at: number, router: Router, more: Partial<PairOptions['hosts'][0]> = {}) => ({
+  ...{ router, canProbe: true, candidates: [lanOf(at), outsideOf(at)] },
+  ...more,
+});
+
+const pair = (one: Router, other: Router, changes: Partial<PairOptions> = {}): Ended =>
+  runPair({
+    ...{ hosts: [host(0, one), host(1, other)], isSameLan: false, delay: 25, skew: 0, lags: [0], isWide: true },
+    ...changes,
+  });
+
+const mostPackets = ({ packets }: Ended) => Math.max(0, ...packets.flatMap((each) => [...each.values()]));
+const both = (by: 'probe' | 'handshake' | null) => [by, by];
+
+describe('an attempt', () => {
+  it('reaches a peer behind each kind of router that theory allows, within seconds', () => {
+    const reached = (one: Router, other: Router, skew = 0) => pair(one, other, { skew }).proven;
+    expect(reached('open', 'preserving')).toEqual(both('probe'));
+    expect(reached('open', 'symmetric')).toEqual(both('probe'));
+    expect(reached('preserving', 'preserving')).toEqual(both('probe'));
+    expect(reached('preserving', 'preserving', 400)).toEqual(both('probe'));
+    expect(reached('rejecting', 'rejecting')).toEqual(both('probe'));
+    expect(pair('preserving', 'preserving').took).toBeLessThan(3_000);
+    expect(pair('preserving', 'preserving', { isSameLan: true }).took).toBeLessThan(1_000);
+  });
+
+  it('gives up where theory allows no path, on both sides, and names what it tried', () => {
+    for (const [one, other] of [
+      ['symmetric', 'symmetric'],
+      ['preserving', 'symmetric'],
+      ['blocked', 'open'],
+    ] as const) {
+      const ended = pair(one, other);
+      expect(ended.proven).toEqual(both(null));
+      expect(ended.tried[0]).toEqual([
+        { endpoint: lanOf(1), outcome: 'no-answer' },
+        { endpoint: outsideOf(1), outcome: 'no-answer' },
+      ]);
+    }
+  });
+
+  it('is proven by the handshake if either host cannot probe, and by nothing if only small packets pass', () => {
+    const hosts = [host(0, 'open', { canProbe: false }), host(1, 'preserving')] as const;
+    expect(pair('open', 'open', { hosts }).proven).toEqual(both('handshake'));
+    const narrow = pair('open', 'preserving', { isWide: false });
+    expect(narrow.proven).toEqual(both(null));
+    expect(narrow.tried.map((each) => each.at(-1)?.outcome)).toEqual(['handshake', 'handshake']);
+  });
+
+  it('reaches a host that gives no candidate of its LAN', () => {
+    const silent = [host(0, 'blocked', { candidates: [] }), host(1, 'blocked')] as const;
+    expect(pair('blocked', 'blocked', { hosts: silent, isSameLan: true }).proven).toEqual(both('probe'));
+  });
+
+  const routers = fc.constantFrom<Router>('open', 'preserving', 'symmetric', 'rejecting', 'blocked');
+  const pairs = fc.record({
+    hosts: fc.tuple(
+      fc.record({ router: routers, canProbe: fc.boolean(), more: fc.integer({ min: 0, max: 6 }) }),
+      fc.record({ router: routers, canProbe: fc.boolean(), more: fc.integer({ min: 0, max: 6 }) }),
+    ),
+    ...{ isSameLan: fc.boolean(), delay: fc.integer({ min: 1, max: 140 }), skew: fc.integer({ min: 0, max: 300 }) },
+    ...{ lags: fc.array(fc.integer({ min: 0, max: 80 }), { minLength: 1, maxLength: 7 }), isWide: fc.boolean() },
+  });
+
+  it('sends at most 8 packets to a candidate, and both sides agree on what it proved', () => {
+    fc.assert(
+      fc.property(pairs, ({ hosts, ...rest }) => {
+        const [one, other] = hosts.map(({ router, canProbe, more }, at) => {
+          const others = Array.from({ length: more }, (_, index) => `198.51.100.${at * 8 + index}:51820`);
+          return { router, canProbe, candidates: [lanOf(at), ...others, outsideOf(at)] };
+        });
+        const ended = runPair({ ...rest, hosts: [one, other] as never });
+        expect(mostPackets(ended)).toBeLessThanOrEqual(8);
+        expect(ended.proven[0] === null).toBe(ended.proven[1] === null);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('proves each path that theory allows, whatever the delay and the lags of the hosts', () => {
+    fc.assert(
+      fc.property(pairs, ({ hosts: [a, b], skew, ...rest }) => {
+        const found = [a.router, b.router];
+        const opens = found.includes('open') && !found.includes('blocked');
+        const isPunched = found.every((each) => each === 'preserving');
+        fc.pre(rest.isSameLan || opens || isPunched);
+        const hosts = [
+          host(0, a.router, { canProbe: a.canProbe }),
+          host(1, b.router, { canProbe: b.canProbe }),
+        ] as const;
+        const ended = runPair({ ...rest, hosts, skew, isWide: true });
+        const by = a.canProbe && b.canProbe ? 'probe' : 'handshake';
+        expect(ended.proven).toEqual(both(by));
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
+
+const start = (endpoints: readonly string[], changes: Partial<Attempt> = {}): Attempt => ({
+  ...beginAttempt(
+    { peer: 2, attempt: 7, endpoints, start_in_ms: 300, first: true },
+    { now: 1_000, roundTrip: 40, canProbe: true, underlay, tunnel: { range: prefix('10.77.0.0/24'), routes: [] } },
+  ),
+  ...changes,
+});
+
+const entryOf = (changes: Partial<ActualPeer> = {}): ActualPeer => ({
+  ...{ publicKey: keyPair(2).publicKey, presharedKey: null, endpoint: null, allowedIps: [probePrefixOf(7, 2)] },
+  ...{ keepalive: 25, latestHandshake: null, rxBytes: 0, txBytes: 0, ...changes },
+});
+
+describe('the events of an attempt', () => {
+  it('start half a round trip before the time of the message', () => {
+    expect(start([]).startAt).toBe(1_280);
+  });
+
+  it('end at once for a peer that carries packets, which stays as it is', () => {
+    const entry = entryOf({ allowedIps: [prefix('10.77.0.2/32')] });
+    const { attempt, actions } = advanceAttempt(start([outsideOf(1)]), { now: 1_000, entry });
+    expect([attempt.state, actions]).toEqual(['ended', []]);
+  });
+
+  it('add no peer while the host has sent too much, and end within 12 s of the start', () => {
+    let attempt = start([outsideOf(1)]);
+    const actions: AttemptAction[] = [];
+    for (let now: number | null = 1_000; now !== null; ) {
+      const advanced = advanceAttempt(attempt, { now, entry: entryOf(), isPaused: true });
+      ({ attempt, nextAt: now } = advanced);
+      actions.push(...advanced.actions);
+      if (now !== null) expect(now).toBeLessThanOrEqual(attempt.startAt + attemptMs);
+    }
+    expect(actions).toEqual([
+      { do: 'renew', endpoint: null },
+      { do: 'give-up', tried: [] },
+    ]);
+  });
+
+  const entries = fc.option(
+    fc.record({
+      rxBytes: fc.nat({ max: 400 }),
+      txBytes: fc.nat({ max: 2_000 }),
+      latestHandshake: fc.constantFrom(null, null, null, null, null, 1),
+      endpoint: fc.constantFrom(null, parseEndpoint(outsideOf(5)) as SocketEndpoint),
+    }),
+  );
+
+  it('in any order add a peer at most three times for a candidate, and never one that has a session', () => {
+    const observations = fc.array(
+      fc.record({
+        after: fc.integer({ min: 1, max: 400 }),
+        entry: entries,
+        probe: fc.constantFrom(undefined, 'full', 'small', 'none'),
+      }),
+      { maxLength: 200 },
+    );
+    fc.assert(
+      fc.property(observations, fc.boolean(), (all, first) => {
+        let attempt = start([lanOf(1), outsideOf(1), outsideOf(2)], { first });
+        let now = 1_000;
+        const additions = new Map<number, number>();
+        for (const { after, entry: changes, probe } of all) {
+          now += after;
+          const entry = changes && entryOf(changes);
+          const { state } = attempt;
+          const advanced = advanceAttempt(attempt, { now, entry, ...(probe && { probe }) } as never);
+          ({ attempt } = advanced);
+          if (state === 'ended') expect(advanced.actions).toEqual([]);
+          for (const action of advanced.actions) {
+            if (action.do !== 'renew') continue;
+            // A session that the peer has too has received data: more than a response.
+            const isShared = entry !== null && entry.latestHandshake !== null && entry.rxBytes > 123;
+            expect(state !== 'new' && isShared).toBe(false);
+            if (action.endpoint !== null) additions.set(attempt.at, (additions.get(attempt.at) ?? 0) + 1);
+          }
+        }
+        expect(Math.max(0, ...additions.values())).toBeLessThanOrEqual(3);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
