@@ -40,6 +40,13 @@ export interface Observer {
    */
   readRefused?(link: string): Promise<RefusedTraffic | null>;
   /**
+   * The addresses in the network to which packets left this host in the last five minutes.
+   * @throws CommandFailed, MissingTool
+   */
+  readRecentDestinations?(link: string): Promise<readonly Address[]>;
+  /** The packets that an interface sent; null without it. Starts no process. */
+  countSent?(link: string): Promise<number | null>;
+  /**
    * Reads whether each active firewall program (ufw, firewalld) accepts UDP to `port` from the
    * interfaces `links`. `link` is the tunnel. Slow, because it runs their tools. @throws
    * CommandFailed

@@ -69,6 +69,9 @@ export class SimulatedHost {
   drops: ForeignDrops = { forward: [], inbound: null };
   /** The packets that the rules of a closed network refused; an error if they cannot be read. */
   refused: RefusedTraffic | null | CommandFailed = null;
+  /** The addresses in the network to which packets left lately, and how many packets left. */
+  destinations: readonly Address[] = [];
+  sent = 0;
   /** Whether the host refuses a step. */
   refusesStep: (step: Step) => boolean = () => false;
   /** Replaces a signal: aborts with {@link Interrupted}. */
@@ -184,6 +187,8 @@ export class SimulatedHost {
         if (this.refused instanceof CommandFailed) throw this.refused;
         return this.refused;
       },
+      readRecentDestinations: async () => this.destinations,
+      countSent: async () => this.sent,
       conflictingProcesses: async () => ['NetworkManager (pid 7)'],
       links: async () => new Set(this.actual.link === null ? [] : [this.actual.link.name]),
       route: async (destination) => this.onRoute(destination),

@@ -54,6 +54,8 @@ export const chains = {
   postrouting: 'type nat hook postrouting priority 100; policy accept;',
   /** After masquerading by any program. */
   leaving: 'type filter hook postrouting priority 101; policy accept;',
+  /** After all packets that our other rules refuse. */
+  departing: 'type filter hook postrouting priority 102; policy accept;',
 } as const;
 
 /** Identifies a rule, whose text nft prints differently: `cpn`, name, hash of text and deadline. */

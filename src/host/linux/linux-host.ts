@@ -25,6 +25,7 @@ import { type Run, run as runHere, type Start, start as startHere } from '../pro
 import { watchDevices } from '../wireguard/watch-devices.ts';
 import { applyStep } from './apply-step.ts';
 import { findConflictingProcesses } from './conflicting-processes.ts';
+import { countSent } from './count-sent.ts';
 import { probeSize, raiseProbeMtu } from './echoes.ts';
 import { readForwarded, renderForwarded } from './ip/forwarded-routes.ts';
 import { listRoutes, readLarge } from './ip/large-tables.ts';
@@ -36,6 +37,7 @@ import { watchEvents, watchFirewall } from './monitor/events.ts';
 import { readPortStates } from './nft/firewall-programs.ts';
 import { readForeignDrops } from './nft/foreign-rules.ts';
 import { listArgs, mapSample, parseRules, parseTimeouts } from './nft/own-table.ts';
+import { readRecentDestinations } from './nft/recent-destinations.ts';
 import { readRefused } from './nft/refused.ts';
 import { type LinkCache, type LinkView, ObservationCache } from './observation-cache.ts';
 import { checkPrivilege } from './process-files.ts';
@@ -93,6 +95,8 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Require
     },
     foreignDrops: (link, paths) => readForeignDrops(run, caches.ruleset, parseLinkName(link), paths),
     readRefused: (link) => readRefused(run, parseLinkName(link)),
+    readRecentDestinations: (link) => readRecentDestinations(run, parseLinkName(link)),
+    countSent,
     portStates: (link, port, links) => readPortStates(run, parseLinkName(link), port, links),
     conflictingProcesses: findConflictingProcesses,
   };

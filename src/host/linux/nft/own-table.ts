@@ -14,6 +14,7 @@ import {
   type Firewall,
   type PacketRule,
 } from '../../../core/forward/packet-rule.ts';
+import { destinationSet, writeDestinationSet } from '../../../core/forward/recent-destinations.ts';
 import { asList, isEntry, type JsonEntry } from '../ip/json-entry.ts';
 
 /**
@@ -23,7 +24,7 @@ import { asList, isEntry, type JsonEntry } from '../ip/json-entry.ts';
  *   a deadline
  */
 export function renderFirewall({ link, rules, access }: Firewall, now: number | null = null): string {
-  const sets = [...writeSets(link, rules, now), ...(access ? renderAccess(access) : [])];
+  const sets = [...writeSets(link, rules, now), ...writeDestinationSet(rules), ...(access ? renderAccess(access) : [])];
   const bodies = hookedChains(rules).map((name) => {
     return renderChain(name, [chains[name], ...rules.filter(({ chain }) => chain === name).map(renderRule)]);
   });
@@ -124,7 +125,7 @@ export function parseTimeouts(text: string): Readonly<Record<string, number>> {
   const sets = readObjects(text).flatMap(({ set }) => (isEntry(set) ? [set] : []));
   return Object.fromEntries(
     sets
-      .filter(({ name, flags }) => name !== deniedSet && asList(flags).includes('timeout'))
+      .filter(({ name, flags }) => name !== deniedSet && name !== destinationSet && asList(flags).includes('timeout'))
       .flatMap(({ name, elem }) => asList(elem).map((each) => readTimeout(String(name), each))),
   );
 }

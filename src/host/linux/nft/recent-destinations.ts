@@ -1,0 +1,29 @@
+import { InvalidValue } from '../../../core/errors/index.ts';
+import { tableOf } from '../../../core/forward/own-table.ts';
+import { destinationSet } from '../../../core/forward/recent-destinations.ts';
+import { type Address, parseAddress } from '../../../core/net/cidr.ts';
+import { parseOutput, stderrOf } from '../../process/command-error.ts';
+import type { Run } from '../../process/run.ts';
+import { asList, isEntry } from '../ip/json-entry.ts';
+import { readObjects } from './own-table.ts';
+
+/** Empty if the rules that record destinations are not loaded. @throws CommandFailed, MissingTool */
+export async function readRecentDestinations(run: Run, link: string): Promise<readonly Address[]> {
+  try {
+    const args = ['--json', 'list', 'set', 'inet', tableOf(link), destinationSet];
+    return parseOutput('nft', await run('nft', args), parseDestinations);
+  } catch (error) {
+    if (stderrOf(error).includes('No such file or directory')) return [];
+    throw error;
+  }
+}
+
+/** @throws InvalidValue */
+export function parseDestinations(text: string): readonly Address[] {
+  const set = readObjects(text).find(({ set }) => isEntry(set) && set.name === destinationSet)?.set;
+  if (!isEntry(set)) throw new InvalidValue('it', undefined, 'has no set of destinations');
+  return asList(set.elem).map((given) => {
+    const elem = isEntry(given) ? given.elem : given;
+    return parseAddress(String(isEntry(elem) ? elem.val : elem));
+  });
+}
