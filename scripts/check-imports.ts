@@ -341,6 +341,7 @@ const TABLE: readonly Rule[] = [
       'src/core/routing/',
       'src/core/forward/',
       'src/core/health/',
+      'src/core/paths/',
     ],
   },
   { files: 'src/core/export/', may: [...BASICS, 'src/core/net/', 'src/core/host-state/', 'src/core/wg-quick/'] },

@@ -83,6 +83,8 @@ export interface DesireInputs extends ConstraintInputs {
   readonly sessions: readonly SshClient[];
   /** Listed peers that have expired. */
   readonly expired: readonly PeerId[];
+  /** Peers that this host reaches over a direct path; absent for none. */
+  readonly paths?: readonly PeerId[];
 }
 
 export interface DesiredNetwork {

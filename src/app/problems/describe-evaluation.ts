@@ -169,7 +169,9 @@ function describePeers({ state, desired, actual }: Evaluation, silent: Notes['si
   return map.peers
     .filter((peer) => !own.includes(peer.publicKey))
     .map((peer) => {
-      const observed = present.get(peer.publicKey);
+      // A peer under trial is reached through the relay until its path is in use.
+      const isTried = desired.triable.has(peer.publicKey) && !wanted.has(peer.publicKey);
+      const observed = isTried ? undefined : present.get(peer.publicKey);
       const relay = relays.get(peer.publicKey);
       const direct =
         observed === undefined

@@ -151,5 +151,5 @@ export async function save(
   const present = await tools.store.readConfig(applied.interface);
   if (present === config) return;
   await tools.store.writeConfig(applied.interface, config);
-  tools.savedConfigs.keep(applied.interface, config, desired.config);
+  tools.savedConfigs.keep(applied.interface, config, desired.savedConfig);
 }

@@ -102,12 +102,13 @@ function desireNetwork(inputs: DesireInputs): DesiredNetwork {
         expired: inputs.expired,
         mapEnd: findMapEnd(state),
         services: locateServices(state, observed.underlay.addresses),
+        paths: inputs.paths ?? [],
       },
     },
     constraints,
   );
   const desired = withFormerRoutes(wanted, saved);
-  const config = renderConfig(desired.config, { saved: saved && text !== null ? { config: saved, text } : null });
+  const config = renderConfig(desired.savedConfig, { saved: saved && text !== null ? { config: saved, text } : null });
   const taken = [maskPrefix(formatInterfaceAddress(desired.config.address)), ...desired.routes].filter(
     (prefix) => !isDefaultRoute(prefix),
   );

@@ -7,6 +7,7 @@ import { ownKeys } from '../../core/map/own-peer.ts';
 import { serviceTimeOf } from '../../core/map/service-time.ts';
 import { chooseLabels } from '../../core/names/hosts-label.ts';
 import { type Address, covers, type Prefix } from '../../core/net/cidr.ts';
+import { findDevicePaths } from '../../core/paths/device-paths.ts';
 import { added, type Change, updated } from '../../core/reconcile/change.ts';
 import { aliasOf } from '../../core/reconcile/desired.ts';
 import { isOurFirewall, isOurs } from '../../core/reconcile/plan.ts';
@@ -18,7 +19,7 @@ import type { Joined, State } from '../../store/state/state.ts';
 import type { DesiredNetwork, DesireInputs } from '../evaluation-cache.ts';
 import { isJoined } from '../select.ts';
 import { secondsNow, type Tools } from '../tools.ts';
-import { othersOf, planInputs, recallRoutes } from './desire-network.ts';
+import { findSelf, othersOf, planInputs, recallRoutes } from './desire-network.ts';
 import { findUnreachable } from './find-unreachable.ts';
 import { isComplete, observeOptionsFor } from './observe-options.ts';
 import { readEarlier } from './route-constraints.ts';
@@ -51,6 +52,8 @@ export interface EvaluationOptions {
   readonly acceptsUnread?: boolean;
   /** Addresses of names at which peers were silent. */
   readonly silent?: readonly Address[] | undefined;
+  /** The peers to reach over direct paths; by default those of WireGuard's table. */
+  readonly paths?: readonly PeerId[] | undefined;
 }
 
 /**
@@ -62,7 +65,7 @@ export interface EvaluationOptions {
 export async function evaluateNetwork(
   tools: Tools,
   state: Joined,
-  { actual: actualBefore, disallowed = [], applied, acceptsUnread = false, silent = [] }: EvaluationOptions = {},
+  { actual: actualBefore, disallowed = [], applied, acceptsUnread = false, silent = [], paths }: EvaluationOptions = {},
 ): Promise<Evaluation> {
   const link = state.interface;
   const [actual, { states, text, saved }] = await Promise.all([
@@ -93,6 +96,7 @@ export async function evaluateNetwork(
     silent,
     earlier: await readEarlier(tools, state, states),
     label: state.options.hosts ? await labelNetwork(tools, state) : null,
+    paths: paths ?? findPresentPaths(state, device),
   };
   let planned = await planWithSessions(tools, inputs, device);
   const firewall = markOtherTimeouts(planned.wanted.desired.firewall, actual, serviceTime);
@@ -116,6 +120,11 @@ export async function evaluateNetwork(
     serviceTime,
     expired,
   };
+}
+
+function findPresentPaths(state: Joined, device: Device | null): readonly PeerId[] {
+  const { map, self } = findSelf(state);
+  return findDevicePaths(device, map, self);
 }
 
 /** Records kept-outside addresses and tunnelled resolvers; returns `state` itself if unchanged. */

@@ -14,7 +14,7 @@ import type { PeerId } from '../map/model.ts';
 import { formatEndpoint, type SocketEndpoint } from '../net/endpoint.ts';
 import type { RateLimit } from '../util/backoff.ts';
 import { isForProbes } from './probe-address.ts';
-import { type Candidate, type Schedule, type Surroundings, scheduleCandidates } from './schedule-candidates.ts';
+import { type Candidate, type EndpointLimits, type Schedule, scheduleCandidates } from './schedule-candidates.ts';
 
 /** The message that starts an attempt, in the contract's terms. */
 export interface TryMessage {
@@ -35,7 +35,7 @@ export interface Attempt {
   readonly startAt: number;
   readonly schedule: Schedule;
   readonly state: 'new' | 'trying' | 'probing' | 'ended';
-  /** The position of the candidate in use or tried last; -1 before the first. */
+  /** The index of the latest candidate; -1 before the first. */
   readonly at: number;
   /** False while the peer has no endpoint. */
   readonly isSending: boolean;
@@ -55,8 +55,8 @@ export interface Attempt {
 
 export type AttemptAction =
   /**
-   * Removes the peer and adds it again, with a keepalive of {@link trialKeepalive}. It sends at once,
-   * unless the endpoint is null.
+   * Removes the peer and adds it again, with a keepalive of {@link trialKeepalive}. It sends
+   * immediately, unless the endpoint is null.
    */
   | { readonly do: 'renew'; readonly endpoint: SocketEndpoint | null }
   /** Sends a small and a full-size echo to the peer's probe address. The result is always given. */
@@ -122,7 +122,7 @@ const dataMs = 1_500;
 /** Unanswered probes after which the result counts. */
 const mostProbes = 3;
 
-export interface AttemptOptions extends Surroundings {
+export interface AttemptOptions extends EndpointLimits {
   readonly now: number;
   readonly canProbe: boolean;
   /** Milliseconds from this host to the control plane and back. Half of it passed already. */
@@ -179,14 +179,14 @@ function tryNext(before: Attempt, { now, entry, isPaused = false }: AttemptObser
   const current = candidates[at];
   if (current === undefined || !isSending) return wait;
   if (elapsed >= current.until) return renew(null, at);
-  // Two initiations that are in flight at once defeat each other. The true endpoint of the peer is
-  // the one that its packet came from.
+  // Two initiations that are in flight at once defeat each other. The true endpoint of the peer
+  // is the one that its packet came from.
   const isDefeated = entry === null || (first && heard > 0);
   const mayRenew = attempt.additions < mostAdditions && !isPaused;
   return isDefeated && mayRenew ? renew(entry?.endpoint ?? current.endpoint, at) : wait;
 }
 
-/** While packets of the peer arrive, its handshake is about to complete: the peer stays for that. */
+/** While packets of the peer arrive, its handshake is about to complete, and the peer stays. */
 function listen(attempt: Attempt, entry: ActualPeer | null, now: number): Attempt {
   const heard = entry?.rxBytes ?? 0;
   if (heard < attempt.heard + initiationSize) return attempt;

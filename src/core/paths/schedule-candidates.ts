@@ -21,7 +21,7 @@ export interface Schedule {
 }
 
 /** The inputs that decide which endpoints this host refuses. */
-export interface Surroundings {
+export interface EndpointLimits {
   readonly underlay: Underlay;
   readonly tunnel: TunnelPrefixes;
 }
@@ -38,7 +38,7 @@ const windows = [
 ] as const;
 
 /** Schedules the endpoints of a peer. The rest of a full window comes after all others. */
-export function scheduleCandidates(endpoints: readonly string[], surroundings: Surroundings): Schedule {
+export function scheduleCandidates(endpoints: readonly string[], limits: EndpointLimits): Schedule {
   const sockets = endpoints
     .slice(0, mostCandidates)
     .map((text) => parseEndpoint(text))
@@ -63,7 +63,7 @@ export function scheduleCandidates(endpoints: readonly string[], surroundings: S
     const at = end + index * longest;
     return { endpoint, at, until: at + longest, roundTrip };
   });
-  const isRefused = ({ endpoint }: Candidate) => refuses(endpoint, surroundings);
+  const isRefused = ({ endpoint }: Candidate) => refuses(endpoint, limits);
   const all = [...slots, ...rest];
   return {
     candidates: all.filter((each) => !isRefused(each)),
@@ -72,7 +72,7 @@ export function scheduleCandidates(endpoints: readonly string[], surroundings: S
 }
 
 /** A control plane must not make this host send into its own networks, or to itself. */
-function refuses({ host, port }: SocketEndpoint, { underlay, tunnel }: Surroundings): boolean {
+function refuses({ host, port }: SocketEndpoint, { underlay, tunnel }: EndpointLimits): boolean {
   return (
     port === 0 ||
     unusableAddress(host) !== null ||

@@ -25,6 +25,7 @@ import {
   type Prefix,
 } from '../net/cidr.ts';
 import { isLoopback } from '../net/endpoint.ts';
+import { isForProbes } from '../paths/probe-address.ts';
 import { findRangeOverlap, judgeRoutes, type RouteConstraints } from '../routing/guard.ts';
 import { describeOutside, type KeptOutside, outsideOf } from '../routing/kept-outside.ts';
 import { checkEndpoints, insideFinder, withoutLost } from '../routing/lost-endpoints.ts';
@@ -33,9 +34,11 @@ import { explainFullTunnel, type RouteReport, reportRefused, reportRoute } from 
 import { type StrictExceptions, strictRules } from '../routing/strict-rules.ts';
 import { judgeService } from '../routing/topology/in-service.ts';
 import { assignedRoutes } from '../routing/topology/route-owner.ts';
-import { reachPeers } from '../routing/topology/topology.ts';
+import { type DirectPeer, reachPeers } from '../routing/topology/topology.ts';
+import { mayHavePath } from '../routing/topology/via-connectors.ts';
 import { markedSourceKey, tunnelRules } from '../routing/tunnel-rules.ts';
 import { findOuterResolvers } from '../routing/tunnelled-resolvers.ts';
+import type { DesiredPeer, TunnelConfig } from '../wg-quick/parse.ts';
 import { aliasOf, type Desired, type DesiredInputs, findRoutes } from './desired.ts';
 
 /** Computes the desired state of one network, without the prefixes that the guard refuses. */
@@ -58,13 +61,9 @@ export function computeDesired(intent: DesiredInputs, constraints: RouteConstrai
     { map, self, options, allowed: constraints.allowed, resolved, takesRange, connected },
     refuse,
   );
-  const topology = reachPeers({
-    map: withoutLost(map, verdicts),
-    self,
-    acceptRoutes: options.acceptRoutes,
-    failed,
-    takesRange,
-  });
+  const view = { map: withoutLost(map, verdicts), self, acceptRoutes: options.acceptRoutes, failed, takesRange };
+  const { paths = [] } = intent;
+  const topology = reachPeers({ ...view, paths });
   const { hasNft, vrf, others, reached = noneReached } = intent.forwarding;
   const isConnector = self.type === 'connector';
   const rejectsIpv6 = canRejectIpv6(intent) && !options.allowIpv6Outside;
@@ -84,17 +83,20 @@ export function computeDesired(intent: DesiredInputs, constraints: RouteConstrai
   // Without packet rules, a closed network carries nothing.
   const isSilent = map.rules !== undefined && !hasNft && !intent.forwarding.ignoresRules;
   const locate = locateOutside({ map: intent.map, resolved });
-  const tunnel = topology.reaches.map((reach) => ({
-    ...reach,
-    allowedIps: isSilent ? [] : reach.allowedIps.filter((prefix) => !refused.has(prefix)),
-  }));
-  const peers = tunnel.map(({ peer, endpoint, allowedIps, keepalive }) => ({
+  const limit = (reaches: readonly DirectPeer[]) =>
+    reaches.map((reach) => ({
+      ...reach,
+      allowedIps: isSilent ? [] : reach.allowedIps.filter((prefix) => !refused.has(prefix)),
+    }));
+  const tunnel = limit(topology.reaches);
+  const configure = ({ peer, endpoint, allowedIps, keepalive }: DirectPeer): DesiredPeer => ({
     publicKey: peer.publicKey,
     presharedKey: sharePresharedKey(peer, intent),
     endpoint: locate(endpoint),
     allowedIps,
     keepalive,
-  }));
+  });
+  const peers = tunnel.map(configure);
   const routes = findRoutes({ address, peers });
   const isFull = routes.some(isDefaultRoute);
   const { underlay } = constraints;
@@ -132,7 +134,7 @@ export function computeDesired(intent: DesiredInputs, constraints: RouteConstrai
   const { sessions } = intent;
   // The rules for an expired peer stay: another connector may still relay its packets.
   const deadlines = [
-    ...expiryRules(link, listed, self, tunnel),
+    ...expiryRules(link, listed, self, tunnel.map(withoutProbes)),
     ...(isConnector ? ageRules(link, intent.mapEnd ?? null, self.address) : []),
   ];
   const takesSourceRoutes = intent.forwarding.sysctls[sourceRouteKey] === '1';
@@ -154,19 +156,23 @@ export function computeDesired(intent: DesiredInputs, constraints: RouteConstrai
   const given = { link, map, self, options, relayedPeers, underlay, ...passing };
   const packetRules = isConnector || hasNft ? hostRules(given) : null;
   const fittedMtu = fitMtu(underlay.underlayMtu);
+  const triable = isSilent ? [] : map.peers.filter((peer) => mayHavePath(peer, self, map));
   const pathMtu = options.mtu === null ? findLimit(intent.pathMtu, underlay, fittedMtu) : null;
+  const config: TunnelConfig = {
+    privateKey: keyPair.privateKey,
+    listenPort: options.listenPort,
+    fwmark: isFull ? tunnelMark : null,
+    mtu: options.mtu ?? pathMtu?.mtu ?? fittedMtu,
+    address,
+    peers,
+  };
   return {
     link,
     alias: aliasOf(map),
     keyPair,
-    config: {
-      privateKey: keyPair.privateKey,
-      listenPort: options.listenPort,
-      fwmark: isFull ? tunnelMark : null,
-      mtu: options.mtu ?? pathMtu?.mtu ?? fittedMtu,
-      address,
-      peers,
-    },
+    config,
+    savedConfig: paths.length === 0 ? config : { ...config, peers: limit(reachPeers(view).reaches).map(configure) },
+    triable: new Set(triable.map(({ publicKey }) => publicKey)),
     routes,
     previous: [],
     allowed: constraints.allowed,
@@ -205,6 +211,11 @@ export function computeDesired(intent: DesiredInputs, constraints: RouteConstrai
     fittedMtu,
     pathMtu,
   };
+}
+
+/** No packet of a probe address is forwarded. */
+function withoutProbes<Each extends { readonly allowedIps: readonly Prefix[] }>(reach: Each): Each {
+  return { ...reach, allowedIps: reach.allowedIps.filter((prefix) => !isForProbes(prefix)) };
 }
 
 /** Adds to the report of an accepted route the addresses in it that stay outside the tunnel. */

@@ -1,4 +1,4 @@
-import type { KeyPair } from '../crypto/keys.ts';
+import type { KeyPair, PublicKey } from '../crypto/keys.ts';
 import type { Secret } from '../crypto/secret.ts';
 import type { ServiceSocket } from '../forward/access-filter.ts';
 import type { HostForwarding, Ingress } from '../forward/ingress.ts';
@@ -15,6 +15,7 @@ import type { Options } from '../map/options.ts';
 import type { PeerLabels } from '../names/hosts-label.ts';
 import type { Resolved } from '../names/resolved-names.ts';
 import { type Address, covers, isDefaultRoute, onLinkRange, type Prefix } from '../net/cidr.ts';
+import { isForProbes } from '../paths/probe-address.ts';
 import type { TunnelRoutes } from '../routing/place-route.ts';
 import type { RouteReport } from '../routing/route-report.ts';
 import type { StrictExceptions } from '../routing/strict-rules.ts';
@@ -55,6 +56,8 @@ export interface DesiredInputs {
   readonly mapEnd?: number | null;
   /** The addresses and ports at which this host reaches the control plane; absent for none. */
   readonly services?: readonly ServiceSocket[];
+  /** Peers that this host reaches over a direct path; absent for none. */
+  readonly paths?: readonly PeerId[];
 }
 
 /** The complete state of a network on this host, which a pass establishes. */
@@ -62,6 +65,13 @@ export interface Desired extends TunnelRoutes {
   readonly alias: string;
   readonly keyPair: KeyPair;
   readonly config: TunnelConfig;
+  /**
+   * The tunnel of the wg-quick file: without direct paths, which are no longer there after
+   * `wg-quick up`.
+   */
+  readonly savedConfig: TunnelConfig;
+  /** The peers that may be under trial. A plan leaves those in WireGuard's table alone. */
+  readonly triable: ReadonlySet<PublicKey>;
   /** The policy rules of a full tunnel; empty without one. */
   readonly rules: readonly Rule[];
   readonly isConnector: boolean;
@@ -122,7 +132,7 @@ export function withoutIpv6Rejection(desired: Desired): Desired {
 export function withoutUnfiltered(desired: Desired): Desired {
   if (desired.firewall?.access === undefined) return desired;
   const peers = desired.config.peers.map((peer) => ({ ...peer, allowedIps: [] }));
-  return { ...desired, config: { ...desired.config, peers } };
+  return { ...desired, config: { ...desired.config, peers }, triable: new Set() };
 }
 
 export function aliasOf(map: NetworkMap): string {
@@ -148,5 +158,7 @@ export function restoreConfig(desired: Desired, config: TunnelConfig): Desired {
 /** Returns the prefixes that lead into the interface, except the range of its address. */
 export function findRoutes({ address, peers }: Pick<TunnelConfig, 'address' | 'peers'>): readonly Prefix[] {
   const onLink = onLinkRange(address);
-  return peers.flatMap((peer) => peer.allowedIps).filter((prefix) => !(onLink && covers(onLink, prefix)));
+  return peers
+    .flatMap((peer) => peer.allowedIps)
+    .filter((prefix) => !(onLink && covers(onLink, prefix)) && !isForProbes(prefix));
 }

@@ -4,6 +4,7 @@ import { isRenewed } from '../health/peer-health.ts';
 import type { Actual, ActualPeer } from '../host-state/actual.ts';
 import { comparePrefixes, type Prefix } from '../net/cidr.ts';
 import { formatEndpoint, type SocketEndpoint, sameEndpoint } from '../net/endpoint.ts';
+import { isTrial } from '../paths/device-paths.ts';
 import { sameMembers } from '../util/same-data.ts';
 import type { DesiredPeer } from '../wg-quick/parse.ts';
 import { added, type Change, type ChangeValue, removed, updated } from './change.ts';
@@ -68,18 +69,25 @@ export function planUnmarking({ link, config }: Desired, { device }: Actual): St
   ];
 }
 
-/** Removes the peers that are not in the network. */
-export function planPeerRemoval({ link, config }: Desired, { device }: Actual): Step[] {
+/** Removes the peers that are not in the network, or no longer reached over a path. */
+export function planPeerRemoval(
+  { link, config, triable }: Desired,
+  { device }: Actual,
+  { now }: Pick<PlanContext, 'now'>,
+): Step[] {
   if (device === null) return [];
   const wanted = keysOf(config.peers);
-  const surplus = device.peers.filter((peer) => !wanted.has(peer.publicKey));
+  const surplus = device.peers.filter((peer) => !wanted.has(peer.publicKey) && !isTrial(peer, triable, now));
   if (surplus.length === 0) return [];
   return [
     {
       do: 'remove-peers',
       link,
       publicKeys: surplus.map((peer) => peer.publicKey),
-      changes: surplus.map((peer) => removed('peer', peer.publicKey, describe(peer), 'not a peer of the network')),
+      changes: surplus.map((peer) => {
+        const reason = triable.has(peer.publicKey) ? 'reached through the relay' : 'not a peer of the network';
+        return removed('peer', peer.publicKey, describe(peer), reason);
+      }),
     },
   ];
 }

@@ -12,7 +12,7 @@ export function planTightening(desired: Desired, actual: Actual, moment: PlanCon
   const { device } = actual;
   if (device === null) return [];
   const tightened = tighten(desired, device);
-  return [...planDevice(tightened, actual, moment), ...planPeerRemoval(tightened, actual)];
+  return [...planDevice(tightened, actual, moment), ...planPeerRemoval(tightened, actual, moment)];
 }
 
 function tighten(desired: Desired, device: Device): Desired {
@@ -27,7 +27,7 @@ function tighten(desired: Desired, device: Device): Desired {
 /** Restores the peers of `before` in WireGuard, after {@link planTightening} removed them. */
 export function planRestoration(desired: Desired, before: Device, actual: Actual, moment: PlanContext): Step[] {
   const restored = peersAlone(desired, before, before.peers);
-  return [...planDevice(restored, actual, moment), ...planPeerRemoval(restored, actual)];
+  return [...planDevice(restored, actual, moment), ...planPeerRemoval(restored, actual, moment)];
 }
 
 /** Keeps key, port and mark of the interface. */

@@ -36,7 +36,7 @@ export function plan(
     ...planDevice(desired, actual, { now, moved }),
     ...planSettings(desired, actual),
     ...planUnmarking(desired, actual),
-    ...planPeerRemoval(desired, actual),
+    ...planPeerRemoval(desired, actual, { now }),
     ...planSysctls(desired, actual),
     ...planForwardingOn(desired, actual),
     ...planHosts(desired, actual),

@@ -1,4 +1,4 @@
-import type { NetworkMap, Peer, PeerFailure } from '../../map/model.ts';
+import type { NetworkMap, Peer, PeerFailure, PeerId } from '../../map/model.ts';
 import type { Prefix } from '../../net/cidr.ts';
 import { spreadHosts } from './spread.ts';
 
@@ -89,4 +89,6 @@ export interface NetworkView {
   readonly failed: readonly PeerFailure[];
   /** False if the whole range cannot lead into the tunnel: the relay then gets single addresses. */
   readonly takesRange: boolean;
+  /** Peers without an endpoint that this host reaches over a direct path; absent for none. */
+  readonly paths?: readonly PeerId[];
 }

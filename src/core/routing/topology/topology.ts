@@ -3,8 +3,9 @@ import { compareConnectors, type RankedConnector } from '../../map/connector-ran
 import { comparePeerIds, type NetworkMap, type Peer, type PeerFailure } from '../../map/model.ts';
 import { type Address, comparePrefixes, hostPrefix, type Prefix } from '../../net/cidr.ts';
 import type { Endpoint } from '../../net/endpoint.ts';
+import { probePrefixOf } from '../../paths/probe-address.ts';
 import { assignedRoutes, type NetworkView, ownRoutes, type RouteOwner } from './route-owner.ts';
-import { dialsOnly, findDialledConnectors, isDirect } from './via-connectors.ts';
+import { dialsOnly, findDialledConnectors, isDirect, mayHavePath } from './via-connectors.ts';
 
 /** A peer that this host exchanges packets with directly, with its allowed IPs. */
 export interface DirectPeer {
@@ -30,6 +31,7 @@ const natKeepalive = 25;
  * Computes the topology from the view of one host:
  * - A peer is reached directly while it answers, if it or this host has an endpoint.
  * - A peer that dials only one connector is reached through that connector.
+ * - A peer with a direct path is reached over it, and its routes too. Its endpoint is learned.
  * - All other peers are reached through the relay.
  * - A route belongs to the active connector among those that serve it. Every prefix has one owner.
  *
@@ -52,10 +54,12 @@ export function reachPeers(view: NetworkView): Topology {
   // devices whose own connector it cannot use.
   const relay = self.endpoint === null || silent.length > 0 || withoutOwn.length > 0 ? best : null;
   const relayedPeers = relay !== null && !ranking.isSilent(relay) ? silent : [];
-  const path = { direct: new Set(direct), relay };
+  // A path comes and goes on each host alone, so the choice of the relay does not depend on it.
+  const onPath = findOnPath(view, others);
+  const path = { direct: new Set([...direct, ...onPath]), relay };
   const relayed = [
     ...(self.endpoint === null
-      ? relayedPrefixes(view, others, new Set([...direct, ...dialled.keys()]))
+      ? relayedPrefixes(view, others, new Set([...path.direct, ...dialled.keys()]))
       : withoutOwn.map((peer) => hostPrefix(peer.address))),
     ...relayedPeers.map((peer) => hostPrefix(peer.address)),
   ];
@@ -78,7 +82,25 @@ export function reachPeers(view: NetworkView): Topology {
       ].toSorted(comparePrefixes),
       keepalive: self.endpoint === null && peer.endpoint !== null ? natKeepalive : null,
     }));
-  return { reaches, routes, relay, relayedPeers };
+  const overPaths = onPath.map((peer) => ({
+    peer,
+    endpoint: null,
+    allowedIps: [
+      hostPrefix(peer.address),
+      ...(map.id === null ? [] : [probePrefixOf(map.id, peer.id)]),
+      ...(carried.get(peer) ?? []).map((route) => route.prefix),
+    ].toSorted(comparePrefixes),
+    keepalive: natKeepalive,
+  }));
+  const all = [...reaches, ...overPaths].toSorted((a, b) => comparePeerIds(a.peer.id, b.peer.id));
+  return { reaches: overPaths.length === 0 ? reaches : all, routes, relay, relayedPeers };
+}
+
+/** The peers with a direct path in use, of those that could have one. */
+function findOnPath({ map, self, paths = [] }: NetworkView, others: readonly Peer[]): readonly Peer[] {
+  if (paths.length === 0) return [];
+  const used = new Set(paths);
+  return others.filter((peer) => used.has(peer.id) && mayHavePath(peer, self, map));
 }
 
 /**

@@ -10,6 +10,15 @@ export function isDirect(peer: Peer, self: Peer, map: NetworkMap): boolean {
   return own === null ? self.type === 'connector' && self.endpoint !== null : own.id === self.id;
 }
 
+/**
+ * True if this host reaches the peer through a relay, and either may try a direct path: neither has
+ * an endpoint, and both have each other's key. A service that sends a wg-quick text decides itself.
+ */
+export function mayHavePath(peer: Peer, self: Peer, map: Pick<NetworkMap, 'id'>): boolean {
+  const isHidden = (each: Peer) => each.endpoint === null && each.via == null && each.given === undefined;
+  return map.id !== null && peer.id !== self.id && isHidden(peer) && isHidden(self);
+}
+
 /** True if the peer dials only this host. If it does not answer here, it answers nowhere. */
 export function dialsOnly({ via }: Peer, self: Pick<Peer, 'id'>): boolean {
   return via !== undefined && via.connector === self.id;
