@@ -162,6 +162,7 @@ const TABLE: readonly Rule[] = [
       ...[
         'src/control-plane/push/',
         'src/control-plane/health/',
+        'src/control-plane/paths/',
         'src/control-plane/store/',
         'fastify',
         'fastify-type-provider-zod',
@@ -178,6 +179,7 @@ const TABLE: readonly Rule[] = [
       ...[
         'src/control-plane/domain/',
         'src/control-plane/health/',
+        'src/control-plane/paths/',
         'fastify',
         'fastify-type-provider-zod',
         '@fastify/rate-limit',
@@ -208,6 +210,11 @@ const TABLE: readonly Rule[] = [
       ...[...CONTROL_PLANE, 'src/control-plane/service/*', 'src/control-plane/push/', 'src/control-plane/domain/'],
       ...STORE_ROOMS,
     ],
+  },
+  {
+    files: 'src/control-plane/paths/',
+    may: [...CONTROL_PLANE, 'src/control-plane/service/*', 'src/control-plane/domain/', ...STORE_ROOMS],
+    types: ['src/control-plane/push/', 'src/control-plane/health/'],
   },
   {
     files: 'src/control-plane/health/',
@@ -344,6 +351,7 @@ const TABLE: readonly Rule[] = [
       'src/core/paths/',
     ],
   },
+  { files: 'src/core/paths/', may: [...BASICS, 'src/core/net/', 'src/core/host-state/', 'src/core/routing/'] },
   { files: 'src/core/export/', may: [...BASICS, 'src/core/net/', 'src/core/host-state/', 'src/core/wg-quick/'] },
   {
     files: 'src/core/explain/',

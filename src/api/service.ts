@@ -132,7 +132,8 @@ export interface PeerService {
    */
   report(network: Id, peer: PeerId, token: Secret, report: Report, signal?: AbortSignal): Promise<Reachability | null>;
   /**
-   * States facts about direct paths. False, and nothing is sent, if the service does not describe it.
+   * States facts about direct paths. False, and nothing is sent, if the service does not describe
+   * it.
    *
    * @param signal ends the call; it then fails with the signal's reason
    */

@@ -33,7 +33,7 @@ export const PeerMessage = z
         start_in_ms: delay.meta({ description: 'Both sides start this many milliseconds from now.' }),
         first: z.boolean().meta({
           description:
-            'True for one of both. After a round trip without a handshake it alone starts the next one anew.',
+            'True for one of both. After a round trip without a handshake it alone removes the peer and adds it again.',
         }),
       }),
     }),

@@ -24,6 +24,8 @@ import { createMetrics, type ListenAddress, type ServerMetrics, serveMetrics } f
 import { createServer } from './http/server.ts';
 import type { TlsFiles } from './http/tls-files.ts';
 import { createTransport, type Deadlines, defaultDeadlines, type Transport } from './http/transport.ts';
+import { DirectPaths } from './paths/direct-paths.ts';
+import { listOwnSockets } from './paths/own-sockets.ts';
 import { ChangeNotifier } from './push/change-notifier.ts';
 import { PeerMessages } from './push/peer-messages.ts';
 import { checkFirstOwner, isForeignOwner, makeFirstOwner, type OwnerCredentials } from './service/accounts/owner.ts';
@@ -51,7 +53,7 @@ export interface ServeOptions extends ListenOptions {
    * Days that each peer's last request is kept, 30 by default; 0 keeps it only for online peers.
    */
   readonly presenceDays?: number;
-  /** Overrides how often presence is written and judged. */
+  /** Overrides how often presence is written and judged, and how long endpoints are gathered. */
   readonly healthTimes?: Partial<typeof usualHealthTimes>;
   readonly limits?: Partial<Limits>;
   readonly deadlines?: Partial<Deadlines>;
@@ -147,6 +149,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       refusalLimit: createPeerChangeLimit(30, steadyNow, 120_000),
       refusedConnectionLimit: createPeerChangeLimit<string>(1, steadyNow, 3_600_000),
       reportLimit: createPeerChangeLimit(limits.peerReports, steadyNow, 2000, 'reports of this peer'),
+      pathLimit: createPeerChangeLimit(limits.peerReports, steadyNow, 2000, 'statements about paths of this peer'),
       rescheduleExpiry: () => {
         timely.expiry?.reschedule();
         timely.confirmation?.reschedule();
@@ -162,6 +165,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
     const served = { metrics, metricsElsewhere, console: options.console ?? null, ...health };
     const app = await createServer(context, { transport, limits, proxies, ...served, logger });
     const { url, showing } = await startListening(app, metrics, transport, options);
+    health.listening.url = url;
     const certificate = watchCertificate(transport.certificate, now, logger);
     const pruning = pruneAuditDaily(context, options.auditDays ?? 365, (error) =>
       logger.error(failureFields(error), 'audit not pruned'),
@@ -233,6 +237,7 @@ const healthIntervalMs = 500;
 const usualHealthTimes = {
   ...{ flushMs: 5000, tickMs: 5000, settleMs: 300 },
   ...{ closedMs: 500, repliedMs: 4000, repeatMs: 15_000, retryMs: 3000 },
+  gatherMs: 700,
 };
 
 const usualPresenceDays = 30;
@@ -248,6 +253,9 @@ function startHealth(
   const presence = new Presence(context, { ...options, days: presenceDays, onReturn });
   const messages = new PeerMessages(context);
   const losses = new LostConnections(context, presence, messages, options);
+  const listening: { url: string | null } = { url: null };
+  const ownSockets = () => listOwnSockets(listening.url, context.publicUrls);
+  const paths = new DirectPaths(context, messages, { ...options, ownSockets });
   const onSilent = (network: number, peers: readonly number[]) => losses.ask(network, peers);
   const evaluator = new Evaluator(context, presence, { ...options, onSilent, keepsPresence: presenceDays > 0 });
   const acknowledgements = new Acknowledgements(context, options);
@@ -263,10 +271,11 @@ function startHealth(
   const stop = () =>
     losses
       .stop()
+      .finally(() => paths.stop())
       .finally(() => evaluator.stop())
       .finally(() => presence.stop())
       .finally(() => acknowledgements.stop());
-  return { presence, evaluator, acknowledgements, losses, messages, stop };
+  return { presence, evaluator, acknowledgements, losses, messages, paths, listening, stop };
 }
 
 /** PostgreSQL's driver is loaded only if it is used. */

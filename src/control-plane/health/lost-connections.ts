@@ -1,11 +1,11 @@
 import { randomInt } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { PathState } from '../../contract/health.ts';
-import { mostProbed, type PeerMessage } from '../../contract/network.ts';
+import { mostProbed } from '../../contract/network.ts';
 import { chooseWitnesses } from '../../core/health/verdict/choose-witnesses.ts';
 import type { Caller } from '../domain/caller.ts';
 import { NotFound } from '../errors.ts';
-import type { PeerMessages } from '../push/peer-messages.ts';
+import type { Addressed, PeerMessages } from '../push/peer-messages.ts';
 import type { Context } from '../service/context.ts';
 import { listLost, type StoredHealth, savePeerHealth } from '../store/health.ts';
 import { readSnapshot, transact } from '../store/transact.ts';
@@ -225,11 +225,10 @@ export class LostConnections {
       this.#askedAt.set(peer, performance.now());
       this.#presence.expect(peer, lostAt);
     }
-    const messages = [...questions].map(([witness, some]): [number, PeerMessage] => [
-      witness,
-      { kind: 'probe', data: { peers: [...some] } },
-    ]);
-    await this.#messages.send(network, new Map(messages));
+    const messages = [...questions].map(
+      ([witness, some]): Addressed => [witness, { kind: 'probe', data: { peers: [...some] } }],
+    );
+    await this.#messages.send(network, messages);
     const oldest = performance.now() - this.#options.repeatMs;
     for (const [peer, at] of this.#askedAt) if (at < oldest) this.#askedAt.delete(peer);
   }

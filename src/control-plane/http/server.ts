@@ -8,6 +8,7 @@ import type { Acknowledgements } from '../health/acknowledgements.ts';
 import type { Evaluator } from '../health/evaluate.ts';
 import type { LostConnections } from '../health/lost-connections.ts';
 import type { Presence } from '../health/presence.ts';
+import type { DirectPaths } from '../paths/direct-paths.ts';
 import { createMapCache } from '../push/map-cache.ts';
 import type { PeerMessages } from '../push/peer-messages.ts';
 import type { Context } from '../service/context.ts';
@@ -27,6 +28,7 @@ import { addMetricsRoute } from './routes/metrics.ts';
 import { addNetworkHealthRoutes } from './routes/network-health.ts';
 import { addNetworkRoutes } from './routes/networks.ts';
 import { createPageSender } from './routes/paging.ts';
+import { addPathRoute } from './routes/paths.ts';
 import { addPeerRoutes } from './routes/peers.ts';
 import { addPersonalTokenRoutes } from './routes/personal-tokens.ts';
 import { addRemovalsRoute } from './routes/removals.ts';
@@ -48,6 +50,7 @@ export interface ServerContext {
   readonly acknowledgements: Acknowledgements;
   readonly losses: LostConnections;
   readonly messages: PeerMessages;
+  readonly paths: DirectPaths;
   readonly evaluator: Evaluator;
   /** True if the metrics have a separate address. */
   readonly metricsElsewhere: boolean;
@@ -125,6 +128,7 @@ export async function createServer(context: Context, serverContext: ServerContex
     limitFailures(app, { max: limits.failedEnrollments, mostWaiting: 512, what: 'enrolments' }),
   );
   addPeerRoutes(app, context, sendPage);
+  addPathRoute(app, context, serverContext.paths);
   addUserRoutes(app, context, sendPage, limitLogins);
   addPersonalTokenRoutes(app, context, limitLogins);
   addAuditRoute(app, context);

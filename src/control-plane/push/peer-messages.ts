@@ -1,4 +1,4 @@
-import { mostMessages, type PeerMessage, type PeerMessageKind } from '../../contract/network.ts';
+import { mostMessages, mostProbed, type PeerMessage, type PeerMessageKind } from '../../contract/network.ts';
 import type { PeerCaller } from '../domain/caller.ts';
 import type { ControlPlaneStore } from '../store/database.ts';
 import { insertMessages, listAddressees, takeMessages } from '../store/peers/peer-messages.ts';
@@ -20,6 +20,9 @@ export interface Inbox {
   take(): Promise<readonly PeerMessage[]>;
 }
 
+/** A message, and the peer that receives it. */
+export type Addressed = readonly [peer: number, message: PeerMessage];
+
 /**
  * Messages that end single hosts' waits for a map, delivered at most once. The database stores
  * them: any process sends, and the process that holds the host's request delivers.
@@ -27,21 +30,22 @@ export interface Inbox {
 export class PeerMessages {
   readonly #context: MessageContext;
   /** The callbacks that end the waits of each peer in this process. */
-  readonly #waits = new Map<number, Set<() => void>>();
-  /** Peers that may have messages, and until when, by this process's clock. */
-  readonly #addressees = new Map<number, number>();
+  readonly #waits = new Map<number, Set<Wait>>();
+  /** The kinds of messages that a peer may have, and until when, by this process's clock. */
+  readonly #addressees = new Map<number, Map<PeerMessageKind, number>>();
 
   constructor(context: MessageContext) {
     this.#context = context;
   }
 
-  async send(network: number, messages: ReadonlyMap<number, PeerMessage>): Promise<void> {
-    if (messages.size === 0) return;
+  async send(network: number, messages: Iterable<Addressed>): Promise<void> {
+    const all = [...messages];
+    if (all.length === 0) return;
     const { db, announce } = this.#context;
     await transact(db, async (transaction) => {
       const at = await this.#context.readTime(transaction);
       const instants = { at: at.toISOString(), since: new Date(at.getTime() - lifetimeMs).toISOString() };
-      await insertMessages(transaction, network, messages, instants);
+      await insertMessages(transaction, network, all, instants);
       await announce(transaction, network, 'messages');
     });
     await this.deliver(network);
@@ -51,37 +55,86 @@ export class PeerMessages {
   async deliver(network: number): Promise<void> {
     const { db } = this.#context;
     const since = new Date((await this.#context.readTime(db)).getTime() - lifetimeMs).toISOString();
-    const now = performance.now();
-    for (const peer of await listAddressees(db, network, since)) {
-      this.#addressees.set(peer, now + lifetimeMs);
-      for (const end of this.#waits.get(peer) ?? []) end();
+    for (const { peer, kind } of await listAddressees(db, network, since)) {
+      this.#mark(peer, kind);
+      for (const { kinds, end } of this.#waits.get(peer) ?? []) if (kinds.includes(kind)) end();
     }
-    for (const [peer, until] of this.#addressees) if (until < now) this.#addressees.delete(peer);
+    for (const peer of this.#addressees.keys()) this.#forgetOld(peer);
   }
 
   /** Opens the inbox of a request, for a peer that accepts messages of these kinds. */
   open({ peerId }: PeerCaller, kinds: readonly PeerMessageKind[]): Inbox {
     return {
       subscribe: (end) => {
-        if (this.#isAddressee(peerId)) end();
-        const ends = this.#waits.get(peerId) ?? new Set();
-        this.#waits.set(peerId, ends.add(end));
+        if (this.#kindsFor(peerId, kinds).length > 0) end();
+        const waits = this.#waits.get(peerId) ?? new Set();
+        const wait = { kinds, end };
+        this.#waits.set(peerId, waits.add(wait));
         return () => {
-          ends.delete(end);
-          if (ends.size === 0 && this.#waits.get(peerId) === ends) this.#waits.delete(peerId);
+          waits.delete(wait);
+          if (waits.size === 0 && this.#waits.get(peerId) === waits) this.#waits.delete(peerId);
         };
       },
       take: async () => {
-        if (!this.#isAddressee(peerId)) return [];
-        this.#addressees.delete(peerId);
+        const due = this.#kindsFor(peerId, kinds);
+        if (due.length === 0) return [];
+        for (const kind of due) this.#addressees.get(peerId)?.delete(kind);
         const { db } = this.#context;
-        const since = new Date((await this.#context.readTime(db)).getTime() - lifetimeMs).toISOString();
-        return (await takeMessages(db, peerId, kinds, since)).slice(-mostMessages);
+        const now = (await this.#context.readTime(db)).getTime();
+        const since = new Date(now - lifetimeMs).toISOString();
+        const taken = await takeMessages(db, peerId, due, { since, most: mostMessages });
+        // Others may be left for the next request.
+        if (taken.length === mostMessages) for (const kind of due) this.#mark(peerId, kind);
+        return joinNamed(taken.map(({ message, at }) => shorten(message, now - at)));
       },
     };
   }
 
-  #isAddressee(peer: number): boolean {
-    return (this.#addressees.get(peer) ?? 0) > performance.now();
+  #mark(peer: number, kind: PeerMessageKind): void {
+    const marks = this.#addressees.get(peer) ?? new Map();
+    this.#addressees.set(peer, marks.set(kind, performance.now() + lifetimeMs));
   }
+
+  #kindsFor(peer: number, kinds: readonly PeerMessageKind[]): readonly PeerMessageKind[] {
+    this.#forgetOld(peer);
+    return kinds.filter((kind) => this.#addressees.get(peer)?.has(kind));
+  }
+
+  #forgetOld(peer: number): void {
+    const marks = this.#addressees.get(peer);
+    const now = performance.now();
+    for (const [kind, until] of marks ?? []) if (until < now) marks?.delete(kind);
+    if (marks?.size === 0) this.#addressees.delete(peer);
+  }
+}
+
+interface Wait {
+  readonly kinds: readonly PeerMessageKind[];
+  readonly end: () => void;
+}
+
+/** A message that names a moment counts from its delivery. */
+function shorten(message: PeerMessage, waitedMs: number): PeerMessage {
+  const left = (ms: number) => Math.max(0, ms - Math.max(0, waitedMs));
+  const { kind, data } = message;
+  if (kind === 'try') return { kind, data: { ...data, start_in_ms: left(data.start_in_ms) } };
+  if (kind === 'switch') return { kind, data: { ...data, switch_in_ms: left(data.switch_in_ms) } };
+  return message;
+}
+
+/** Joins messages that only name peers. A relay replies once to several attempts. */
+function joinNamed(messages: readonly PeerMessage[]): PeerMessage[] {
+  const joined: PeerMessage[] = [];
+  for (const message of messages) {
+    const at = joined.findLastIndex(({ kind }) => kind === message.kind);
+    const before = joined[at];
+    const peers = [...new Set([...namedIn(before), ...namedIn(message)])];
+    if (before === undefined || namedIn(message).length === 0 || peers.length > mostProbed) joined.push(message);
+    else joined[at] = { kind: message.kind, data: { peers } } as PeerMessage;
+  }
+  return joined;
+}
+
+function namedIn(message: PeerMessage | undefined): readonly number[] {
+  return message !== undefined && 'peers' in message.data ? message.data.peers : [];
 }

@@ -29,6 +29,8 @@ export interface Context {
   /** How many peers may enrol, by network. */
   readonly enrollmentLimit: PeerChangeLimit;
   readonly reportLimit: PeerChangeLimit;
+  /** How often a peer may state facts about direct paths. */
+  readonly pathLimit: PeerChangeLimit;
   /** How many events, and marks in the map as a follower of the relay, reports may cause. */
   readonly reportEventLimit: PeerChangeLimit;
   /** How many events of refused connections a host may cause, and how many each connection. */

@@ -25,6 +25,8 @@ export async function clampInstants(db: Db, now: Date): Promise<void> {
       await shortenIn(transaction, table, now);
     // A host answers a message within seconds or never, so these messages are of no use.
     await transaction.deleteFrom('peer_messages').where('created_at', '>', at).execute();
+    for (const table of ['peer_endpoints', 'peer_pairs', 'path_starts'] as const)
+      await transaction.deleteFrom(table).where('at', '>', at).execute();
     const latest = new Date(now.getTime() + longestConfirmationMs).toISOString();
     await transaction
       .updateTable('network_rules')

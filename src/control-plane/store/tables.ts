@@ -211,6 +211,40 @@ export interface Tables {
     data: string;
     created_at: string;
   };
+  /**
+   * What is stated about the endpoints of peers for direct paths, one row for each source. The
+   * source is a connector that observes the peer, or the peer itself.
+   */
+  peer_endpoints: {
+    peer_id: number;
+    source: number;
+    network_id: number;
+    /** Of a connector: the endpoint in its WireGuard table, and 1 if it stood, else 0. */
+    endpoint: string | null;
+    stood: Generated<number>;
+    /** Of the peer itself: its own endpoints in JSON, and the source address of its request. */
+    own: string | null;
+    address: string | null;
+    at: string;
+  };
+  /** Pairs of peers that try for a direct path, or have one. `a` is the lower id. */
+  peer_pairs: {
+    a: number;
+    b: number;
+    network_id: number;
+    state: 'gathering' | 'trying' | 'direct' | 'resting';
+    /** The number of the last attempt. */
+    attempt: number;
+    /** Attempts since the last reset of the backoff. */
+    tries: number;
+    data: string;
+    /** When the last attempt began, when the state began, and when the next attempt may begin. */
+    started_at: string;
+    at: string;
+    next_at: string;
+  };
+  /** How many endpoints at an address were given out to be tried. */
+  path_starts: { id: Generated<number>; network_id: number; address: string; starts: number; at: string };
   /** The events of a network. They outlive their peers, so they store the names. */
   events: {
     id: Generated<number>;

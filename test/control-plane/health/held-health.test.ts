@@ -8,7 +8,7 @@ import { Acknowledgements } from '../../../src/control-plane/health/acknowledgem
 import { Evaluator } from '../../../src/control-plane/health/evaluate.ts';
 import { LostConnections } from '../../../src/control-plane/health/lost-connections.ts';
 import { Presence } from '../../../src/control-plane/health/presence.ts';
-import { PeerMessages } from '../../../src/control-plane/push/peer-messages.ts';
+import { type Addressed, PeerMessages } from '../../../src/control-plane/push/peer-messages.ts';
 import type { Context } from '../../../src/control-plane/service/context.ts';
 import { claimDeliveries, postponeDelivery } from '../../../src/control-plane/store/deliveries.ts';
 import { type StoredHealth, savePeerHealth } from '../../../src/control-plane/store/health.ts';
@@ -486,7 +486,7 @@ describe('a lost connection', () => {
   /** Other hosts that are asked about lost ones; each time, by host, and then the end of the attempt. */
   function openLosses(context: Context, presence = { requestsOf: () => 1, expect: () => {} }, retryMs = 5) {
     const sent: [number, unknown][][] = [];
-    const send = async (_network: number, messages: ReadonlyMap<number, PeerMessage>) => {
+    const send = async (_network: number, messages: Iterable<Addressed>) => {
       sent.push([...messages].map(([host, { data }]) => [host, (data as { peers: number[] }).peers]));
     };
     let attempts = 0;
@@ -645,7 +645,7 @@ test('a message that is sent while others are taken ends the next wait, and is t
         new Map<number, PeerMessage>([[one.peerId, { kind: 'probe', data: { peers: [peer] } }]]);
       await messages.send(network, probe(1));
       const inbox = messages.open(one, ['probe']);
-      const held = statements.hold(/^delete from "peer_messages" where "peer_id"/, 'after');
+      const held = statements.hold(/^delete from "peer_messages" where "id"/, 'after');
       const taking = inbox.take();
       await held.reached;
       Object.assign(shared, { db: other });

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import type { PeerMessage } from '../../../src/contract/network.ts';
 import { LostConnections } from '../../../src/control-plane/health/lost-connections.ts';
+import type { Addressed } from '../../../src/control-plane/push/peer-messages.ts';
 import { eventually } from '../../lab/eventually.ts';
 import { postgres } from '../databases.ts';
 import { contextOver, makeFolder, type Plane, startPlane, withDatabase } from '../harness.ts';
@@ -126,7 +127,9 @@ test('probes of a peer are awaited once hosts were asked, and of no other peer',
     const context = contextOver(db, plane);
     const presence = { requestsOf: () => 0, expect: () => {} };
     const sent: number[] = [];
-    const messages = { send: async (_: number, some: ReadonlyMap<number, unknown>) => void sent.push(...some.keys()) };
+    const messages = {
+      send: async (_: number, some: Iterable<Addressed>) => void sent.push(...[...some].map(([peer]) => peer)),
+    };
     const losses = new LostConnections(context, presence, messages, { ...times, failures: { note: () => {} } });
     expect(losses.isAwaited([one.id, two.id])).toBe(false);
     losses.ask(network, [one.id]);

@@ -1,10 +1,17 @@
 import { expect, test } from 'vitest';
-import { mostMessages, type PeerMessage } from '../../../src/contract/network.ts';
+import { mostMessages, mostProbed, type PeerMessage, type PeerMessageKind } from '../../../src/contract/network.ts';
 import type { PeerCaller } from '../../../src/control-plane/domain/caller.ts';
 import { PeerMessages } from '../../../src/control-plane/push/peer-messages.ts';
 import { now, withRows } from '../store/stored-rows.ts';
 
-const probe = (peer: number): PeerMessage => ({ kind: 'probe', data: { peers: [peer] } });
+const probe = (...peers: number[]): PeerMessage => ({ kind: 'probe', data: { peers } });
+const observe = (...peers: number[]): PeerMessage => ({ kind: 'observe', data: { peers } });
+const returnOf = (peer: number): PeerMessage => ({ kind: 'return', data: { peer } });
+const switchOf = (ms: number): PeerMessage => ({ kind: 'switch', data: { peer: 1, attempt: 7, switch_in_ms: ms } });
+const tryOf = (ms: number): PeerMessage => ({
+  kind: 'try',
+  data: { peer: 1, attempt: 7, endpoints: ['192.0.2.1:51820'], start_in_ms: ms, first: true },
+});
 
 /** The messages of a network with two hosts, and the time of its database. */
 async function withHosts(
@@ -12,7 +19,10 @@ async function withHosts(
     readonly messages: PeerMessages;
     readonly hosts: readonly [PeerCaller, PeerCaller];
     readonly advance: (ms: number) => void;
-    readonly send: (to: PeerCaller, ...peers: number[]) => Promise<void>;
+    /** Each in a transaction of its own. */
+    readonly send: (to: PeerCaller, ...messages: PeerMessage[]) => Promise<void>;
+    readonly sendAtOnce: (...messages: [PeerCaller, PeerMessage][]) => Promise<void>;
+    readonly take: (host: PeerCaller, ...kinds: PeerMessageKind[]) => Promise<readonly PeerMessage[]>;
   }) => Promise<void>,
 ): Promise<void> {
   await withRows(async ({ db, network, addPeer }) => {
@@ -25,9 +35,15 @@ async function withHosts(
       advance: (ms) => {
         at += ms;
       },
-      send: async ({ peerId }, ...peers) => {
-        for (const peer of peers) await messages.send(network, new Map([[peerId, probe(peer)]]));
+      send: async ({ peerId }, ...each) => {
+        for (const message of each) await messages.send(network, [[peerId, message]]);
       },
+      sendAtOnce: (...each) =>
+        messages.send(
+          network,
+          each.map(([{ peerId }, message]) => [peerId, message]),
+        ),
+      take: (host, ...kinds) => messages.open(host, kinds).take(),
     });
   });
 }
@@ -41,11 +57,24 @@ test('a message ends all waits of its host, and none of another host or of a req
     subscribe(one, 'second');
     subscribe(two, 'other');
     subscribe(one, 'over')();
-    await send(one, 7);
+    await send(one, probe(7));
     expect(ended).toEqual(['first', 'second']);
     // One that waits already ends the next wait.
     subscribe(one, 'late');
     expect(ended).toEqual(['first', 'second', 'late']);
+  }));
+
+test('a message of a kind that a host does not take ends none of its waits', () =>
+  withHosts(async ({ messages, hosts: [one], send, take }) => {
+    const ended: string[] = [];
+    const subscribe = (name: string, ...kinds: PeerMessageKind[]) =>
+      messages.open(one, kinds).subscribe(() => void ended.push(name));
+    subscribe('of the version before', 'probe');
+    await send(one, observe(7));
+    subscribe('its next one', 'probe');
+    expect([ended, await take(one, 'probe')]).toEqual([[], []]);
+    subscribe('of this version', 'probe', 'observe');
+    expect([ended, await take(one, 'probe', 'observe')]).toEqual([['of this version'], [observe(7)]]);
   }));
 
 test.each([
@@ -53,33 +82,69 @@ test.each([
   [14_999, true],
   [15_001, false],
 ])('a message that is fetched after %i ms is delivered: %s', (ms, isDelivered) =>
-  withHosts(async ({ messages, hosts: [one], advance, send }) => {
-    await send(one, 7);
+  withHosts(async ({ hosts: [one], advance, send, take }) => {
+    await send(one, probe(7));
     advance(ms);
-    expect(await messages.open(one, ['probe']).take()).toEqual(isDelivered ? [probe(7)] : []);
+    expect(await take(one, 'probe')).toEqual(isDelivered ? [probe(7)] : []);
   }),
 );
 
 test('a message that is too old ends no wait, at another process either', () =>
-  withHosts(async ({ messages, hosts: [one, two], advance, send }) => {
-    await send(one, 7);
-    await messages.open(one, ['probe']).take();
-    await send(one, 8);
+  withHosts(async ({ messages, hosts: [one, two], advance, send, take }) => {
+    await send(one, probe(7));
+    await take(one, 'probe');
+    await send(one, probe(8));
     advance(15_001);
     let isEnded = false;
-    await send(two, 9);
-    expect(await messages.open(one, ['probe']).take()).toEqual([]);
+    await send(two, probe(9));
+    expect(await take(one, 'probe')).toEqual([]);
     messages.open(one, ['probe']).subscribe(() => {
       isEnded = true;
     });
     expect(isEnded).toBe(false);
   }));
 
-test('messages come once, to their host alone, the latest of too many', () =>
-  withHosts(async ({ messages, hosts: [one, two], send }) => {
+test('messages come once, to their host alone, and the rest of too many in the next reply', () =>
+  withHosts(async ({ messages, hosts: [one, two], send, take }) => {
     const peers = Array.from({ length: mostMessages + 2 }, (_, index) => index + 1);
-    await send(one, ...peers);
-    expect(await messages.open(two, ['probe']).take()).toEqual([]);
-    expect(await messages.open(one, ['probe']).take()).toEqual(peers.slice(2).map(probe));
-    expect(await messages.open(one, ['probe']).take()).toEqual([]);
+    await send(one, ...peers.map(returnOf));
+    expect(await take(two, 'return')).toEqual([]);
+    expect(await take(one, 'return')).toEqual(peers.slice(0, mostMessages).map(returnOf));
+    let isEnded = false;
+    messages.open(one, ['return']).subscribe(() => {
+      isEnded = true;
+    })();
+    expect([isEnded, await take(one, 'return')]).toEqual([true, peers.slice(mostMessages).map(returnOf)]);
+    expect(await take(one, 'return')).toEqual([]);
+  }));
+
+test('messages of one transaction come to both hosts, several to one host too', () =>
+  withHosts(async ({ hosts: [one, two], sendAtOnce, take }) => {
+    await sendAtOnce([one, returnOf(5)], [two, tryOf(500)], [one, tryOf(500)]);
+    expect(await take(one, 'return', 'try')).toEqual([returnOf(5), tryOf(500)]);
+    expect(await take(two, 'return', 'try')).toEqual([tryOf(500)]);
+  }));
+
+test('messages that name peers are joined by kind, with as many peers as one message may name', () =>
+  withHosts(async ({ hosts: [one], send, take }) => {
+    await send(one, observe(1, 2), probe(3), observe(2, 4), returnOf(1), probe(5), returnOf(2));
+    const kinds = ['probe', 'observe', 'return'] as const;
+    expect(await take(one, ...kinds)).toEqual([observe(1, 2, 4), probe(3, 5), returnOf(1), returnOf(2)]);
+    const many = Array.from({ length: mostProbed }, (_, index) => index + 1);
+    await send(one, probe(...many), probe(99), probe(100));
+    expect(await take(one, ...kinds)).toEqual([probe(...many), probe(99, 100)]);
+  }));
+
+test('the moment that a message names counts from its delivery', () =>
+  withHosts(async ({ hosts: [one], advance, send, take }) => {
+    await send(one, tryOf(500), switchOf(300));
+    advance(200);
+    expect(await take(one, 'try', 'switch')).toEqual([tryOf(300), switchOf(100)]);
+    await send(one, tryOf(500), switchOf(300));
+    advance(400);
+    expect(await take(one, 'try', 'switch')).toEqual([tryOf(100), switchOf(0)]);
+    // The database's clock was set back.
+    await send(one, switchOf(300));
+    advance(-200);
+    expect(await take(one, 'switch')).toEqual([switchOf(300)]);
   }));

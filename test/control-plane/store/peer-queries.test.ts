@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { PeerMessage } from '../../../src/contract/network.ts';
+import type { PeerMessage, PeerMessageKind } from '../../../src/contract/network.ts';
 import { insertChanges, listChanges, rememberedRevisions } from '../../../src/control-plane/store/changes.ts';
 import {
   claimDeliveries,
@@ -200,14 +200,28 @@ test('a message is for its peer, of the kinds that it takes, oldest first, and o
     await send(network, past, new Map([[one, probe(3)]]));
     await send(network, present, new Map([[one, probe(4)]]));
     await send(elsewhere, ago(20), new Map([[other, probe(5)]]));
-    expect((await listAddressees(db, network, past)).toSorted()).toEqual([one]);
-    expect((await listAddressees(db, network, ago(20))).toSorted()).toEqual([one, two]);
-    expect(await takeMessages(db, one, ['probe'], past)).toEqual([probe(3), probe(4)]);
-    expect(await takeMessages(db, one, ['probe'], ago(day))).toEqual([]);
+    await send(network, past, new Map([[two, { kind: 'return', data: { peer: one } }]]));
+    const addressees = async (since: string) =>
+      (await listAddressees(db, network, since)).map(({ peer, kind }) => [peer, kind]).toSorted();
+    expect(await addressees(past)).toEqual([
+      [one, 'probe'],
+      [two, 'return'],
+    ]);
+    expect(await addressees(ago(20))).toEqual([
+      [one, 'probe'],
+      [two, 'probe'],
+      [two, 'return'],
+    ]);
+    const take = async (kinds: readonly PeerMessageKind[], since: string, most = 9) =>
+      (await takeMessages(db, one, kinds, { since, most })).map(({ message, at }) => [message, at]);
+    expect(await take(['try'], ago(day))).toEqual([]);
+    expect(await take(['probe'], past, 1)).toEqual([[probe(3), Date.parse(past)]]);
+    expect(await take(['probe'], past)).toEqual([[probe(4), Date.parse(present)]]);
+    expect(await take(['probe'], past)).toEqual([]);
     // What is older than they live goes with the next message of its network.
     await send(network, present, new Map([[one, probe(6)]]), ago(19));
     const left = await db.selectFrom('peer_messages').select('peer_id').orderBy('id').execute();
-    expect(left.map(({ peer_id }) => peer_id)).toEqual([other, one]);
+    expect(left.map(({ peer_id }) => peer_id)).toEqual([other, two, one]);
   }));
 
 test('messages for more hosts than one statement has are all stored, each with its own data', () =>

@@ -20,7 +20,7 @@ import { accepts, baseOf, readWait } from '../conditional-requests.ts';
 import { maxWaits } from '../waiting.ts';
 import { NetworkPath } from './parts.ts';
 
-const kinds: readonly PeerMessageKind[] = ['probe'];
+const kinds: readonly PeerMessageKind[] = ['probe', 'observe', 'candidates', 'try', 'switch', 'return'];
 
 const headers = conditionalHeaders.extend({
   'a-im': z.string().optional().meta({

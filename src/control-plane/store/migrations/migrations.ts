@@ -354,6 +354,48 @@ export const migrations: Readonly<Record<string, Migration>> = {
         .execute();
     }
   },
+  '0028-paths': async (db) => {
+    await db.schema
+      .createTable('peer_endpoints')
+      .addColumn('peer_id', 'integer', referring('peers'))
+      .addColumn('source', 'integer', referring('peers'))
+      .addColumn('network_id', 'integer', referring('networks'))
+      .addColumn('endpoint', 'text')
+      .addColumn('stood', 'integer', (column) => column.notNull().defaultTo(0))
+      .addColumn('own', 'text')
+      .addColumn('address', 'text')
+      .addColumn('at', 'text', required)
+      .addPrimaryKeyConstraint('peer_endpoints_key', ['peer_id', 'source'])
+      .execute();
+    await db.schema
+      .createTable('peer_pairs')
+      .addColumn('a', 'integer', referring('peers'))
+      .addColumn('b', 'integer', referring('peers'))
+      .addColumn('network_id', 'integer', referring('networks'))
+      .addColumn('state', 'text', required)
+      .addColumn('attempt', 'integer', required)
+      .addColumn('tries', 'integer', required)
+      .addColumn('data', 'text', required)
+      .addColumn('started_at', 'text', required)
+      .addColumn('at', 'text', required)
+      .addColumn('next_at', 'text', required)
+      .addPrimaryKeyConstraint('peer_pairs_key', ['a', 'b'])
+      .execute();
+    await table(db, 'path_starts')
+      .addColumn('network_id', 'integer', referring('networks'))
+      .addColumn('address', 'text', required)
+      .addColumn('starts', 'integer', required)
+      .addColumn('at', 'text', required)
+      .execute();
+    for (const [of, column] of [
+      ['peer_endpoints', 'source'],
+      ['peer_endpoints', 'network_id'],
+      ['peer_pairs', 'b'],
+      ['peer_pairs', 'network_id'],
+      ['path_starts', 'network_id'],
+    ] as const)
+      await db.schema.createIndex(`${of}_${column}`).on(of).column(column).execute();
+  },
 };
 
 /** The tables whose lists are read in pages, with the column of the owner of a list. */

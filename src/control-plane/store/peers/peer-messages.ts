@@ -5,7 +5,7 @@ import type { Db } from '../tables.ts';
 export async function insertMessages(
   db: Db,
   network: number,
-  messages: ReadonlyMap<number, PeerMessage>,
+  messages: Iterable<readonly [peer: number, message: PeerMessage]>,
   { at, since }: { readonly at: string; readonly since: string },
 ): Promise<void> {
   await db.deleteFrom('peer_messages').where('network_id', '=', network).where('created_at', '<', since).execute();
@@ -23,33 +23,53 @@ export async function insertMessages(
 /** The number of rows per statement. */
 const batch = 200;
 
-/** Lists the peers of a network with messages since an instant. */
-export async function listAddressees(db: Db, network: number, since: string): Promise<number[]> {
-  const rows = await db
+export interface Addressee {
+  readonly peer: number;
+  readonly kind: PeerMessageKind;
+}
+
+/** Lists the peers of a network with messages since an instant, by kind. */
+export async function listAddressees(db: Db, network: number, since: string): Promise<Addressee[]> {
+  return db
     .selectFrom('peer_messages')
-    .select('peer_id')
+    .select(['peer_id as peer', 'kind'])
     .distinct()
     .where('network_id', '=', network)
     .where('created_at', '>=', since)
     .execute();
-  return rows.map(({ peer_id }) => peer_id);
 }
 
-/** Returns messages since an instant, oldest first, to one caller only. Deletes older ones too. */
+export interface StoredMessage {
+  readonly message: PeerMessage;
+  /** In milliseconds since 1970. */
+  readonly at: number;
+}
+
+/** Returns at most `most` messages since an instant, oldest first, to one caller only. */
 export async function takeMessages(
   db: Db,
   peer: number,
   kinds: readonly PeerMessageKind[],
-  since: string,
-): Promise<PeerMessage[]> {
+  { since, most }: { readonly since: string; readonly most: number },
+): Promise<StoredMessage[]> {
   const rows = await db
     .deleteFrom('peer_messages')
-    .where('peer_id', '=', peer)
-    .where('kind', 'in', kinds)
+    .where('id', 'in', (eb) =>
+      eb
+        .selectFrom('peer_messages')
+        .select('id')
+        .where('peer_id', '=', peer)
+        .where('kind', 'in', kinds)
+        .where('created_at', '>=', since)
+        .orderBy('id')
+        .limit(most),
+    )
     .returning(['id', 'kind', 'data', 'created_at'])
     .execute();
   return rows
-    .filter(({ created_at }) => created_at >= since)
     .toSorted((one, other) => one.id - other.id)
-    .map(({ kind, data }) => ({ kind, data: JSON.parse(data) }));
+    .map(({ kind, data, created_at }) => ({
+      message: { kind, data: JSON.parse(data) },
+      at: Date.parse(created_at),
+    }));
 }

@@ -1,0 +1,83 @@
+import { mostCandidates } from '../../contract/paths.ts';
+import { tryParseSocket } from '../../core/net/endpoint.ts';
+import { choosePairCandidates } from '../../core/paths/candidates.ts';
+import { listEndpoints, listPeersAmong } from '../store/peers/peer-lists.ts';
+import { countStarts, insertStarts } from '../store/peers/peer-pairs.ts';
+import { isHidden } from './observers.ts';
+import { beginTrying, type Pair, rest, restLong } from './pair.ts';
+import { type Round, startsMs } from './round.ts';
+import { readStated, type Stated } from './statements.ts';
+
+/** Endpoints at one address that a network's attempts may try in a minute. */
+const mostStarts = 64;
+/** Milliseconds from the message to the first packet: both hosts must have it by then. */
+const startInMs = 500;
+
+/**
+ * Ends the gathering of an attempt, and starts the attempt on both hosts at the same moment. Waits
+ * until both hosts have stated their endpoints and a connector observes each, or until it is due.
+ *
+ * @param isDue true if the time for statements is over
+ */
+export async function conclude(round: Round, gathered: Pair, isDue: boolean): Promise<void> {
+  if (gathered.state !== 'gathering') return;
+  const { db, network, now, random } = round;
+  const place = { network: network.id, now };
+  const { a, b, attempt } = gathered;
+  const [one, other] = [await readStated(db, a, place), await readStated(db, b, place)];
+  const isComplete = isStated(gathered, a, one) && isStated(gathered, b, other);
+  if (!isComplete && !isDue) return;
+  if (one === null || other === null || !(await areHidden(round, a, b)))
+    return round.set(rest(gathered, now, random()));
+  const peers = await listEndpoints(db, network.id);
+  const taken = new Set([...peers.map(({ endpoint }) => endpoint), ...round.ownSockets]);
+  const scope = { range: network.range, routes: network.routes, taken };
+  const { endpoints, nats, isBlocked } = choosePairCandidates([one, other], scope, mostCandidates);
+  const pair = { ...gathered, data: { ...gathered.data, nats } };
+  // Another connector may yet see the same port.
+  if (isBlocked && nats.includes('unknown') && pair.data.observers > 1 && !isDue) return;
+  const [forOther, forOne] = await countAndLimit(round, endpoints);
+  if (forOther.length === 0 || forOne.length === 0)
+    return round.set(isBlocked ? restLong(pair, now) : rest(pair, now, random()));
+  round.set(beginTrying(pair, now));
+  const common = { attempt, start_in_ms: startInMs };
+  round.send(a, { kind: 'try', data: { ...common, peer: b, endpoints: forOne, first: true } });
+  round.send(b, { kind: 'try', data: { ...common, peer: a, endpoints: forOther, first: false } });
+}
+
+/** Either may have left the map since, or may have an endpoint now. */
+async function areHidden({ db, network }: Round, a: number, b: number): Promise<boolean> {
+  const peers = await listPeersAmong(db, network.id, { ids: [a, b], withOwnRoutes: false });
+  return peers.length === 2 && peers.every(isHidden);
+}
+
+/** The peer that began the attempt stated its endpoints with that. */
+function isStated({ startedAt, data }: Pair, peer: number, stated: Stated | null): boolean {
+  if (stated === null) return false;
+  const isObserved = data.observers === 0 || (stated.observedAt ?? 0) >= startedAt;
+  return isObserved && (peer === data.by || stated.ownAt >= startedAt);
+}
+
+type Both = readonly [readonly string[], readonly string[]];
+
+/**
+ * Leaves out endpoints at addresses that the attempts of the network try too often. Nothing is
+ * counted if one side has none left.
+ */
+async function countAndLimit(round: Round, endpoints: Both): Promise<[string[], string[]]> {
+  const { db, network } = round;
+  const hostOf = (text: string) => tryParseSocket(text)?.host ?? text;
+  const before = await countStarts(db, network.id, [...new Set(endpoints.flat().map(hostOf))], round.ago(startsMs));
+  const starts = new Map<string, number>();
+  const limit = (texts: readonly string[]) =>
+    texts.filter((text) => {
+      const host = hostOf(text);
+      const count = starts.get(host) ?? 0;
+      if ((before.get(host) ?? 0) + count >= mostStarts) return false;
+      starts.set(host, count + 1);
+      return true;
+    });
+  const [one, other] = [limit(endpoints[0]), limit(endpoints[1])];
+  if (one.length > 0 && other.length > 0) await insertStarts(db, network.id, starts, round.ago(0));
+  return [one, other];
+}

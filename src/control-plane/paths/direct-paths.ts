@@ -1,0 +1,106 @@
+import type { PathSignals } from '../../contract/paths.ts';
+import type { PeerCaller } from '../domain/caller.ts';
+import { NotFound } from '../errors.ts';
+import type { FailureLog } from '../health/failure-log.ts';
+import type { PeerMessages } from '../push/peer-messages.ts';
+import type { Context } from '../service/context.ts';
+import { requireAuthor } from '../service/require-author.ts';
+import { lockNetwork } from '../store/networks.ts';
+import type { Db } from '../store/tables.ts';
+import { transact } from '../store/transact.ts';
+import { conclude } from './conclude.ts';
+import { receiveSignals } from './receive-signals.ts';
+import { type Effects, type Gathering, Round } from './round.ts';
+
+interface DirectPathsOptions {
+  /** Milliseconds in which hosts and connectors state endpoints for an attempt. */
+  readonly gatherMs: number;
+  readonly failures: Pick<FailureLog, 'note'>;
+  /** The sockets of the control plane itself. */
+  readonly ownSockets: () => ReadonlySet<string>;
+  /** In [0, 1), for the jitter of the backoff. */
+  readonly random?: () => number;
+}
+
+/**
+ * Brings pairs of hosts behind NAT to a direct path. All state is in the database: any process
+ * serves any host, and only the end of a gathering has a timer, in the process that began it.
+ */
+export class DirectPaths {
+  readonly #context: Context;
+  readonly #messages: Pick<PeerMessages, 'send'>;
+  readonly #options: DirectPathsOptions;
+  readonly #timers = new Set<NodeJS.Timeout>();
+  #concluding: Promise<void> = Promise.resolve();
+  #isStopped = false;
+
+  constructor(context: Context, messages: Pick<PeerMessages, 'send'>, options: DirectPathsOptions) {
+    this.#context = context;
+    this.#messages = messages;
+    this.#options = options;
+  }
+
+  /**
+   * Applies what a host states about direct paths.
+   * @throws NotFound if it is not in this network, Unauthenticated or Forbidden if it was removed
+   */
+  async receive(caller: PeerCaller, network: number, signals: PathSignals): Promise<void> {
+    const { organizationId: organization } = caller;
+    if (caller.networkId !== network) throw new NotFound('network');
+    const effects = await transact(this.#context.db, async (transaction) => {
+      const round = await this.#open(transaction, { network, organization });
+      if (round === null) throw new NotFound('network');
+      await requireAuthor(this.#context, transaction, caller);
+      await round.prune();
+      await receiveSignals(round, caller, signals);
+      return round.close();
+    });
+    await this.#apply(network, effects);
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    for (const timer of this.#timers) clearTimeout(timer);
+    await this.#concluding;
+  }
+
+  async #open(
+    db: Db,
+    { network: id, organization }: Pick<Gathering, 'network' | 'organization'>,
+  ): Promise<Round | null> {
+    const network = await lockNetwork(db, organization, id);
+    if (network === undefined) return null;
+    const { random = Math.random, ownSockets } = this.#options;
+    const now = (await this.#context.readTime(db)).getTime();
+    return new Round({ db, network, organization, now, random, ownSockets: ownSockets() });
+  }
+
+  async #apply(network: number, { messages, begun }: Effects): Promise<void> {
+    for (const gathering of begun) this.#schedule(gathering);
+    await this.#messages.send(network, messages);
+  }
+
+  #schedule(gathering: Gathering): void {
+    if (this.#isStopped) return;
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      const note = (error: unknown) => this.#options.failures.note('direct paths', error);
+      this.#concluding = this.#concluding.then(() => this.#conclude(gathering)).then(() => note(null), note);
+    }, this.#options.gatherMs);
+    timer.unref();
+    this.#timers.add(timer);
+  }
+
+  async #conclude(gathering: Gathering): Promise<void> {
+    const { network, a, b, attempt } = gathering;
+    const effects = await transact(this.#context.db, async (transaction) => {
+      const round = await this.#open(transaction, gathering);
+      await round?.load([a, b]);
+      const pair = round?.pairOf(a, b);
+      if (!round || pair?.attempt !== attempt) return null;
+      await conclude(round, pair, true);
+      return round.close();
+    });
+    if (effects !== null) await this.#apply(network, effects);
+  }
+}

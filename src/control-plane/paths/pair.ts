@@ -1,0 +1,124 @@
+import type { FailedAttempt, PathEnd } from '../../contract/paths.ts';
+import type { NatKind } from '../../core/paths/candidates.ts';
+
+/**
+ * Two peers that try for a direct path, or have one: gathering → trying → direct, and resting after
+ * each of them. Instants are milliseconds since 1970. All functions are pure.
+ */
+export interface Pair {
+  /** The lower id. */
+  readonly a: number;
+  readonly b: number;
+  readonly state: 'gathering' | 'trying' | 'direct' | 'resting';
+  readonly attempt: number;
+  /** Attempts since the last reset of the backoff. */
+  readonly tries: number;
+  readonly startedAt: number;
+  /** When the state began. */
+  readonly at: number;
+  /** When the next attempt may begin. */
+  readonly nextAt: number;
+  readonly data: PairData;
+}
+
+export interface PairData {
+  /** The peer that began the attempt. */
+  readonly by: number;
+  /** How many connectors were to observe the peers. */
+  readonly observers: number;
+  /** The peers that have proven the path. */
+  readonly proven: readonly number[];
+  /** Which NAT each of both seems to be behind, in the order of their ids. */
+  readonly nats?: readonly [NatKind, NatKind];
+  /** What became of the endpoints that a peer tried, by its id. */
+  readonly tried?: Readonly<Record<string, FailedAttempt['tried']>>;
+}
+
+/** After it, an attempt without an outcome is over: a host or a process stopped. */
+export const attemptMs = 20_000;
+/** A host with a direct path no longer reaches the peer through a relay. */
+const switchedMs = 30_000;
+/** A path that was used for this long was no false start. */
+const steadyMs = 30_000;
+/** The shortest time between two attempts of a pair, even if its endpoints change all the time. */
+const shortestMs = 5_000;
+const firstBackoffMs = 30_000;
+const longestBackoffMs = 30 * 60_000;
+const jitter = 0.2;
+
+export function isUnderWay({ state, startedAt }: Pair, now: number): boolean {
+  return (state === 'gathering' || state === 'trying') && now - startedAt < attemptMs;
+}
+
+/** True if a host of the pair must have lost its direct path, because it wants one again. */
+export function isLost({ state, at }: Pair, now: number): boolean {
+  return state === 'direct' && now - at >= switchedMs;
+}
+
+export function mayStart(pair: Pair | undefined, now: number): boolean {
+  return pair === undefined || (pair.state !== 'direct' && now >= pair.nextAt);
+}
+
+export interface Start {
+  readonly peers: readonly [number, number];
+  readonly by: number;
+  readonly observers: number;
+  readonly now: number;
+  /** In [0, 1), for the jitter. */
+  readonly random: number;
+  /** The number of the first attempt of a pair without a row. */
+  readonly first: number;
+}
+
+/** Begins an attempt. The next one may begin after the backoff, whatever becomes of this one. */
+export function start(pair: Pair | undefined, { peers, by, observers, now, random, first }: Start): Pair {
+  const [a, b] = [Math.min(...peers), Math.max(...peers)];
+  const tries = (pair?.tries ?? 0) + 1;
+  const attempt = pair === undefined ? first : pair.attempt + 1;
+  const data = { by, observers, proven: [] };
+  const nextAt = now + backoffOf(tries, random);
+  return { a, b, state: 'gathering', attempt, tries, startedAt: now, at: now, nextAt, data };
+}
+
+export function beginTrying(pair: Pair, now: number): Pair {
+  return { ...pair, state: 'trying', at: now };
+}
+
+/** Ends an attempt without a path. */
+export function rest(pair: Pair, now: number, random: number): Pair {
+  return { ...pair, state: 'resting', at: now, nextAt: now + backoffOf(pair.tries, random) };
+}
+
+/** Ends an attempt of a pair whose NATs allow none. */
+export function restLong(pair: Pair, now: number): Pair {
+  return { ...pair, state: 'resting', at: now, nextAt: now + longestBackoffMs };
+}
+
+/** Records that a peer has proven the path. It is direct once both have. */
+export function prove(pair: Pair, peer: number, now: number): Pair {
+  const proven = [...new Set([...pair.data.proven, peer])];
+  const next = { ...pair, data: { ...pair.data, proven } };
+  return proven.length < 2 ? next : { ...next, state: 'direct', at: now };
+}
+
+/**
+ * Ends a direct path, or an attempt. After an idle path, and after one that was used for a while,
+ * the next attempt may begin at once.
+ */
+export function end(pair: Pair, why: PathEnd, now: number, random: number): Pair {
+  const isAtOnce = pair.state === 'direct' && (why === 'idle' || now - pair.at >= steadyMs);
+  return isAtOnce ? { ...pair, state: 'resting', at: now, tries: 0, nextAt: now } : rest(pair, now, random);
+}
+
+/** The endpoints of a peer changed: a resting pair may begin soon. */
+export function reconsider(pair: Pair, now: number): Pair {
+  if (pair.state !== 'resting') return pair;
+  const soon = Math.max(now, pair.startedAt + shortestMs);
+  return { ...pair, tries: 0, nextAt: Math.min(pair.nextAt, soon) };
+}
+
+function backoffOf(tries: number, random: number): number {
+  const doublings = Math.min(Math.max(tries - 1, 0), 30);
+  const delay = Math.min(firstBackoffMs * 2 ** doublings, longestBackoffMs);
+  return Math.round(delay * (1 - jitter + 2 * jitter * random));
+}

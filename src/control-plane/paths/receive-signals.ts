@@ -1,0 +1,111 @@
+import type { FailedAttempt, PathEnd, PathSignals } from '../../contract/paths.ts';
+import type { PeerCaller } from '../domain/caller.ts';
+import { listPeersAmong } from '../store/peers/peer-lists.ts';
+import type { StoredPeer } from '../store/peers/peers.ts';
+import { conclude } from './conclude.ts';
+import { isHidden, isObserver, listObservers } from './observers.ts';
+import { end, isLost, mayStart, prove, reconsider, rest, start } from './pair.ts';
+import { firstAttempt, type Round } from './round.ts';
+import { readStated, saveObserved, saveOwn } from './statements.ts';
+
+/** Pairs of one host that have a direct path or try for one. */
+const mostPairs = 32;
+/** Attempts of one host at once: it sends only so many packets. */
+const mostUnderWay = 8;
+/** Milliseconds from the message to the moment at which both hosts use the path. */
+const switchInMs = 300;
+
+/** Applies what a host states. Ignores entries for itself and for peers that are not in the map. */
+export async function receiveSignals(round: Round, caller: PeerCaller, signals: PathSignals): Promise<void> {
+  const { peerId: self, address } = caller;
+  const peers = await listNamed(round, self, signals);
+  const sender = peers.get(self);
+  if (sender === undefined) return;
+  const isOther = ({ peer }: { readonly peer: number }) => peer !== self && peers.has(peer);
+  const place = { network: round.network.id, now: round.now };
+  const observed = isObserver(sender) ? (signals.observed ?? []).filter(isOther) : [];
+  const moved = [...(await saveObserved(round.db, self, observed, place))];
+  const { candidates } = signals;
+  if (candidates && (await saveOwn(round.db, self, candidates, address, place))) moved.push(self);
+  await round.load([...peers.keys()]);
+  for (const { peer, why } of (signals.ended ?? []).filter(isOther)) returnToRelay(round, self, peer, why);
+  for (const failed of (signals.failed ?? []).filter(isOther)) endAttempt(round, self, failed);
+  for (const peer of moved) for (const pair of round.pairsOf(peer)) reconsiderIn(round, pair);
+  for (const { peer, attempt } of (signals.proven ?? []).filter(isOther)) takeProof(round, self, peer, attempt);
+  const wanted = [...new Set(signals.wanted ?? [])].filter((peer) => isOther({ peer }));
+  await startWanted(
+    round,
+    sender,
+    wanted.flatMap((id) => peers.get(id) ?? []),
+  );
+  const stated = [...(candidates ? [self] : []), ...observed.map(({ peer }) => peer)];
+  const gathering = new Set(stated.flatMap((peer) => round.pairsOf(peer)));
+  for (const pair of gathering) await conclude(round, pair, false);
+}
+
+/** Returns the sender and the peers that it names, if they are in the map. */
+async function listNamed({ db, network }: Round, self: number, signals: PathSignals): Promise<Map<number, StoredPeer>> {
+  const { wanted = [], observed = [], proven = [], failed = [], ended = [] } = signals;
+  const named = [...wanted, ...[...observed, ...proven, ...failed, ...ended].map(({ peer }) => peer)];
+  const ids = [...new Set([self, ...named])];
+  const peers = await listPeersAmong(db, network.id, { ids, withOwnRoutes: false });
+  return new Map(peers.map((peer) => [peer.id, peer]));
+}
+
+function returnToRelay(round: Round, self: number, peer: number, why: PathEnd): void {
+  const pair = round.pairOf(self, peer);
+  if (pair === undefined || pair.state === 'resting') return;
+  if (pair.state === 'direct') round.send(peer, { kind: 'return', data: { peer: self } });
+  round.set(end(pair, why, round.now, round.random()));
+}
+
+function endAttempt(round: Round, self: number, { peer, attempt, tried }: FailedAttempt): void {
+  const pair = round.pairOf(self, peer);
+  if (pair?.state !== 'trying' || pair.attempt !== attempt) return;
+  const data = { ...pair.data, tried: { ...pair.data.tried, [self]: tried } };
+  round.set(rest({ ...pair, data }, round.now, round.random()));
+}
+
+function takeProof(round: Round, self: number, peer: number, attempt: number): void {
+  const pair = round.pairOf(self, peer);
+  if (pair?.state !== 'trying' || pair.attempt !== attempt) return;
+  const next = prove(pair, self, round.now);
+  round.set(next);
+  if (next.state !== 'direct') return;
+  for (const [to, about] of [
+    [self, peer],
+    [peer, self],
+  ] as const)
+    round.send(to, { kind: 'switch', data: { peer: about, attempt, switch_in_ms: switchInMs } });
+}
+
+function reconsiderIn(round: Round, pair: Parameters<typeof reconsider>[0]): void {
+  const next = reconsider(pair, round.now);
+  if (next !== pair) round.set(next);
+}
+
+/** Begins attempts, as far as the limits and the backoff allow. Silence is a no. */
+async function startWanted(round: Round, sender: StoredPeer, wanted: readonly StoredPeer[]): Promise<void> {
+  const { now, network } = round;
+  const self = sender.id;
+  const isSpare = (peer: number) => {
+    const { underWay, used } = round.countOf(peer);
+    return underWay < mostUnderWay && used < mostPairs;
+  };
+  for (const peer of wanted) {
+    const pair = round.pairOf(self, peer.id);
+    if (pair && isLost(pair, now)) returnToRelay(round, self, peer.id, 'lost');
+  }
+  const due = wanted.filter((peer) => mayStart(round.pairOf(self, peer.id), now) && isHidden(peer));
+  if (due.length === 0 || !isHidden(sender)) return;
+  const observers = await listObservers(round.db, network.id);
+  const own = await readStated(round.db, self, { network: network.id, now });
+  if (own === null) round.send(self, { kind: 'candidates', data: { peers: due.map(({ id }) => id) } });
+  for (const { id } of due) {
+    if (!isSpare(self) || !isSpare(id)) continue;
+    const common = { by: self, observers: observers.length, now, random: round.random(), first: firstAttempt() };
+    round.begin(start(round.pairOf(self, id), { peers: [self, id], ...common }));
+    round.send(id, { kind: 'candidates', data: { peers: [self] } });
+    for (const observer of observers) round.send(observer, { kind: 'observe', data: { peers: [self, id] } });
+  }
+}

@@ -1,0 +1,142 @@
+import { randomInt } from 'node:crypto';
+import type { PeerMessage } from '../../contract/network.ts';
+import type { Addressed } from '../push/peer-messages.ts';
+import type { StoredNetwork } from '../store/networks.ts';
+import { listPairsOf, prunePaths, type StoredPair, savePair } from '../store/peers/peer-pairs.ts';
+import type { Db } from '../store/tables.ts';
+import { isUnderWay, type Pair } from './pair.ts';
+
+/** The longest time in which starts toward an address count. */
+export const startsMs = 60_000;
+const statementsMs = 30 * 60_000;
+const directMs = 24 * 3600_000;
+
+/** An attempt whose endpoints are gathered. */
+export interface Gathering {
+  readonly network: number;
+  readonly organization: number;
+  readonly a: number;
+  readonly b: number;
+  readonly attempt: number;
+}
+
+/** The effects of a round, after its transaction. */
+export interface Effects {
+  readonly messages: readonly Addressed[];
+  readonly begun: readonly Gathering[];
+}
+
+interface RoundOptions {
+  readonly db: Db;
+  readonly network: StoredNetwork;
+  readonly organization: number;
+  readonly now: number;
+  readonly random: () => number;
+  /** The sockets of the control plane itself. */
+  readonly ownSockets: ReadonlySet<string>;
+}
+
+/**
+ * Changes of the pairs of one network, in a transaction that has locked the network: rounds of one
+ * network run one after another, in all processes.
+ */
+export class Round {
+  readonly db: Db;
+  readonly network: StoredNetwork;
+  readonly now: number;
+  readonly random: () => number;
+  readonly ownSockets: ReadonlySet<string>;
+  readonly #organization: number;
+  readonly #pairs = new Map<string, Pair>();
+  readonly #changed = new Set<string>();
+  readonly #messages: Addressed[] = [];
+  readonly #begun: Gathering[] = [];
+
+  constructor({ db, network, organization, now, random, ownSockets }: RoundOptions) {
+    this.db = db;
+    this.network = network;
+    this.now = now;
+    this.random = random;
+    this.ownSockets = ownSockets;
+    this.#organization = organization;
+  }
+
+  /** The instant `ms` milliseconds ago, as the store has it. */
+  ago(ms: number): string {
+    return new Date(this.now - ms).toISOString();
+  }
+
+  async prune(): Promise<void> {
+    const ages = { starts: this.ago(startsMs), statements: this.ago(statementsMs), direct: this.ago(directMs) };
+    await prunePaths(this.db, this.network.id, ages);
+  }
+
+  /** Loads all pairs of these peers. */
+  async load(peers: readonly number[]): Promise<void> {
+    for (const row of await listPairsOf(this.db, this.network.id, peers)) {
+      const pair = readPair(row);
+      if (!this.#pairs.has(keyOf(pair))) this.#pairs.set(keyOf(pair), pair);
+    }
+  }
+
+  pairOf(one: number, other: number): Pair | undefined {
+    return this.#pairs.get(keyOf({ a: Math.min(one, other), b: Math.max(one, other) }));
+  }
+
+  /** The loaded pairs of a peer. */
+  pairsOf(peer: number): readonly Pair[] {
+    return [...this.#pairs.values()].filter(({ a, b }) => a === peer || b === peer);
+  }
+
+  set(pair: Pair): void {
+    this.#pairs.set(keyOf(pair), pair);
+    this.#changed.add(keyOf(pair));
+  }
+
+  /** Notes that the endpoints of a new attempt are gathered. */
+  begin(pair: Pair): void {
+    const { a, b, attempt } = pair;
+    this.set(pair);
+    this.#begun.push({ network: this.network.id, organization: this.#organization, a, b, attempt });
+  }
+
+  send(peer: number, message: PeerMessage): void {
+    this.#messages.push([peer, message]);
+  }
+
+  /** How many attempts of a peer are under way, and how many direct paths began recently. */
+  countOf(peer: number): { readonly underWay: number; readonly used: number } {
+    const pairs = this.pairsOf(peer);
+    const underWay = pairs.filter((pair) => isUnderWay(pair, this.now)).length;
+    const direct = pairs.filter(({ state, at }) => state === 'direct' && this.now - at < statementsMs).length;
+    return { underWay, used: underWay + direct };
+  }
+
+  async close(): Promise<Effects> {
+    for (const key of [...this.#changed].toSorted()) {
+      const pair = this.#pairs.get(key);
+      if (pair) await savePair(this.db, toStored(pair, this.network.id));
+    }
+    return { messages: this.#messages, begun: this.#begun };
+  }
+}
+
+/** The number of the first attempt. After the row of a pair is gone, no late reply fits. */
+export function firstAttempt(): number {
+  return randomInt(1, 2 ** 30);
+}
+
+function keyOf({ a, b }: Pick<Pair, 'a' | 'b'>): string {
+  return `${a} ${b}`;
+}
+
+function readPair({ started_at, at, next_at, data, network_id: _, ...row }: StoredPair): Pair {
+  const instants = { startedAt: Date.parse(started_at), at: Date.parse(at), nextAt: Date.parse(next_at) };
+  return { ...row, ...instants, data: JSON.parse(data) };
+}
+
+function toStored({ startedAt, at, nextAt, data, ...pair }: Pair, network: number): StoredPair {
+  const instant = (ms: number) => new Date(ms).toISOString();
+  const instants = { started_at: instant(startedAt), at: instant(at), next_at: instant(nextAt) };
+  return { ...pair, ...instants, network_id: network, data: JSON.stringify(data) };
+}

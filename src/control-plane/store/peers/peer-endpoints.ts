@@ -1,0 +1,45 @@
+import type { Selectable } from 'kysely';
+import type { Db, Tables } from '../tables.ts';
+
+export type StoredEndpoints = Selectable<Tables['peer_endpoints']>;
+
+/** Stores what a source states about a peer, and replaces what it stated before. */
+export async function saveEndpoints(db: Db, row: StoredEndpoints): Promise<void> {
+  const { peer_id: _peer, source: _source, ...fields } = row;
+  await db
+    .insertInto('peer_endpoints')
+    .values(row)
+    .onConflict((conflict) => conflict.columns(['peer_id', 'source']).doUpdateSet(fields))
+    .execute();
+}
+
+/** Lists what is stated about these peers since an instant, by source. */
+export async function listEndpointsOf(db: Db, peers: readonly number[], since: string): Promise<StoredEndpoints[]> {
+  return db
+    .selectFrom('peer_endpoints')
+    .selectAll()
+    .where('peer_id', 'in', peers)
+    .where('at', '>=', since)
+    .orderBy('peer_id')
+    .orderBy('source')
+    .execute();
+}
+
+/** Returns those of the endpoints that connectors observe of other peers than this one. */
+export async function findObservedOfOthers(
+  db: Db,
+  network: number,
+  peer: number,
+  endpoints: readonly string[],
+): Promise<readonly string[]> {
+  if (endpoints.length === 0) return [];
+  const rows = await db
+    .selectFrom('peer_endpoints')
+    .select('endpoint')
+    .distinct()
+    .where('network_id', '=', network)
+    .where('endpoint', 'in', endpoints)
+    .where('peer_id', '!=', peer)
+    .execute();
+  return rows.flatMap(({ endpoint }) => endpoint ?? []);
+}

@@ -1,0 +1,121 @@
+import { type Address, covers, familyOf, hostPrefix, isDefaultRoute, maskPrefix, type Prefix } from '../net/cidr.ts';
+import { formatEndpoint, type SocketEndpoint, tryParseSocket } from '../net/endpoint.ts';
+import { specialRanges } from '../net/special-ranges.ts';
+import { isPrivate } from '../routing/public-prefixes.ts';
+
+/** The facts of a network that exclude endpoints from attempts. */
+export interface CandidateScope {
+  readonly range: Prefix;
+  /** A default route excludes nothing: WireGuard's own packets bypass it. */
+  readonly routes: readonly Prefix[];
+  /** Sockets of others, as {@link formatEndpoint} writes them. No attempt sends packets there. */
+  readonly taken: ReadonlySet<string>;
+}
+
+/**
+ * Returns the sockets among these texts at which a peer of the network may be tried, each once.
+ * Never a name, a special address, one inside the network or its routes, or a socket of others.
+ */
+export function filterCandidates(
+  texts: readonly string[],
+  { range, routes, taken }: CandidateScope,
+): readonly SocketEndpoint[] {
+  const inside = [range, ...routes.filter((route) => !isDefaultRoute(route)), ...specialRanges.map(([each]) => each)];
+  const sockets = texts.flatMap((text) => tryParseSocket(text) ?? []);
+  const unique = new Map(sockets.map((socket) => [formatEndpoint(socket), socket]));
+  return [...unique]
+    .filter(([text, { host }]) => !taken.has(text) && !inside.some((prefix) => covers(prefix, host)))
+    .map(([, socket]) => socket);
+}
+
+/** An endpoint of a peer in the WireGuard table of a connector. */
+export interface Observation {
+  readonly endpoint: string;
+  /** It was the same at the two latest handshakes. */
+  readonly stood: boolean;
+}
+
+/** What is stated about the endpoints of one peer. */
+export interface StatedEndpoints {
+  /** The source address of its latest statement. */
+  readonly source: string;
+  /** Its own addresses, by its own statement. */
+  readonly own: readonly string[];
+  readonly observed: readonly Observation[];
+  /** Excludes endpoints that the peer alone states, such as those observed of other peers. */
+  readonly claimed: ReadonlySet<string>;
+}
+
+/** `symmetric`: a NAT that uses another port for each destination. `unknown`: seen by only one. */
+export type NatKind = 'steady' | 'symmetric' | 'unknown';
+
+export interface PairCandidates {
+  /** The endpoints of each of both, in the order in which the other one tries them. */
+  readonly endpoints: readonly [readonly string[], readonly string[]];
+  readonly nats: readonly [NatKind, NatKind];
+  /** True if their NATs leave only paths in the same LAN and over IPv6. */
+  readonly isBlocked: boolean;
+}
+
+/**
+ * Chooses the endpoints at which two peers try each other: in the same LAN, over IPv6, and as
+ * connectors observe them. Private addresses only if both seem to be at one site. An observation
+ * counts if it stood, or if requests of the peer come from its address.
+ */
+export function choosePairCandidates(
+  given: readonly [StatedEndpoints, StatedEndpoints],
+  scope: CandidateScope,
+  most: number,
+): PairCandidates {
+  const [one, other] = [readStatement(given[0], scope), readStatement(given[1], scope)];
+  const nats = [one.nat, other.nat] as const;
+  const isBlocked = nats.includes('symmetric') && !nats.includes('steady');
+  const isOneSite = one.sites.some((site) => other.sites.includes(site));
+  const bothSix = one.six.length > 0 && other.six.length > 0;
+  const choose = ({ lan, six, mapped }: Statement) =>
+    [...(isOneSite ? lan : []), ...(bothSix ? six : []), ...(isBlocked ? [] : mapped)]
+      .slice(0, most)
+      .map((socket) => formatEndpoint(socket));
+  return { endpoints: [choose(one), choose(other)], nats, isBlocked };
+}
+
+interface Statement {
+  readonly lan: readonly SocketEndpoint[];
+  readonly six: readonly SocketEndpoint[];
+  /** Public IPv4 sockets, as connectors observe them. */
+  readonly mapped: readonly SocketEndpoint[];
+  readonly nat: NatKind;
+  readonly sites: readonly string[];
+}
+
+function readStatement({ source, own, observed, claimed }: StatedEndpoints, scope: CandidateScope): Statement {
+  const stated = filterCandidates(own, { ...scope, taken: new Set([...scope.taken, ...claimed]) });
+  const believed = observed
+    .filter(({ endpoint, stood }) => stood || tryParseSocket(endpoint)?.host === source)
+    .map(({ endpoint }) => endpoint);
+  const seen = filterCandidates(believed, scope);
+  const all = [...new Map([...stated, ...seen].map((socket) => [formatEndpoint(socket), socket])).values()];
+  const isSix = ({ host }: SocketEndpoint) => familyOf(host) === 6;
+  const isLan = ({ host }: SocketEndpoint) => isPrivate(hostPrefix(host));
+  // A host does not state public IPv4 addresses: a member could name those of others.
+  const mapped = seen.filter((socket) => !isSix(socket) && !isLan(socket));
+  const isMapped = (text: string) => mapped.some((socket) => formatEndpoint(socket) === text);
+  return {
+    lan: all.filter(isLan),
+    six: all.filter((socket) => isSix(socket) && !isLan(socket)),
+    mapped,
+    nat: guessNat(mapped, believed.filter(isMapped).length),
+    sites: [source as Address, ...seen.map(({ host }) => host)].map(siteOf),
+  };
+}
+
+/** Hosts behind one public IPv4 address, or in one IPv6 subnet, seem to be at one site. */
+function siteOf(address: Address): string {
+  if (isPrivate(hostPrefix(address))) return 'private';
+  return familyOf(address) === 4 ? address : maskPrefix(`${address}/64`);
+}
+
+function guessNat(mapped: readonly SocketEndpoint[], observers: number): NatKind {
+  if (observers < 2) return 'unknown';
+  return new Set(mapped.map(({ port }) => port)).size > 1 ? 'symmetric' : 'steady';
+}
