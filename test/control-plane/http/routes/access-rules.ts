@@ -261,6 +261,13 @@ export const rules: Readonly<Record<string, Rule>> = {
     success: 200,
     bodyLimit: 128 * 1024,
   },
+  'POST /api/networks/{network}/peers/self/paths': {
+    roles: [],
+    peer: 'network',
+    path: (things) => `${network(things)}/peers/self/paths`,
+    body: () => ({}),
+    success: 204,
+  },
   'GET /api/networks/{network}/enrollment-keys': { roles: oam, path: keys, success: 200, foreign: 404 },
   'POST /api/networks/{network}/enrollment-keys': {
     roles: oam,

@@ -124,7 +124,7 @@ test('the description states where a login must be recent, and that alone', asyn
 
 test('each change but the report of a host and a confirmation of nothing has an entry, and nothing that reads has one', () => {
   const unaudited = operations.filter(([, { audit }]) => audit === undefined).map(([operation]) => operation);
-  const others = ['peers/{peer}/report', 'rules/preview', 'rules/confirm'];
+  const others = ['peers/{peer}/report', 'peers/self/paths', 'rules/preview', 'rules/confirm'];
   const silent = [
     ...reads.map(([operation]) => operation),
     ...others.map((each) => `POST /api/networks/{network}/${each}`),

@@ -10,7 +10,7 @@ const rows: Readonly<Record<string, RegExp>> = {
   'read networks, peers, health and events': /^GET \/api\/networks(?!.*enrollment-keys)/,
   'change the own password, make personal tokens': /^(PUT \/api\/auth\/password|POST \/api\/auth\/tokens)$/,
   'make, change and delete networks, keys and peers':
-    /^((POST|PATCH|DELETE) \/api\/networks(?!.*(enroll$|report$|rules))|GET .*enrollment-keys$)/,
+    /^((POST|PATCH|DELETE) \/api\/networks(?!.*(enroll$|report$|paths$|rules))|GET .*enrollment-keys$)/,
   'preview rules': /^POST .*rules\/preview$/,
   'set rules and tags; list, create and remove users; read the audit':
     /^((GET|POST|DELETE) \/api\/users|GET \/api\/audit|PUT .*rules$|POST .*rules\/confirm$)/,
