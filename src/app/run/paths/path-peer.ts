@@ -1,0 +1,84 @@
+import { presharedKeyOf } from '../../../core/crypto/network-secret.ts';
+import type { Secret } from '../../../core/crypto/secret.ts';
+import type { Peer, PeerId } from '../../../core/map/model.ts';
+import { type Address, hostPrefix, type Prefix } from '../../../core/net/cidr.ts';
+import type { SocketEndpoint } from '../../../core/net/endpoint.ts';
+import { findDevicePaths } from '../../../core/paths/device-paths.ts';
+import { probeAddressOf, probePrefixOf } from '../../../core/paths/probe-address.ts';
+import type { Step } from '../../../core/reconcile/step.ts';
+import { findSelf } from '../../reconcile/desire-network.ts';
+import type { Evaluation } from '../../reconcile/evaluate-network.ts';
+
+/** Seconds between keepalives over a direct path, which hold the mappings of both NATs. */
+const pathKeepalive = 25;
+
+/** A peer to which a direct path may exist, with all that WireGuard needs of it. */
+export interface PathPeer {
+  readonly id: PeerId & number;
+  readonly name: string;
+  readonly publicKey: Peer['publicKey'];
+  readonly presharedKey: Secret | null;
+  readonly own: Prefix;
+  readonly probes: Prefix;
+  readonly probeAddress: Address;
+}
+
+/** The peers of an evaluation to which direct paths may exist, by id. */
+export function findPathPeers({ state, desired }: Evaluation): ReadonlyMap<number, PathPeer> {
+  const { map } = findSelf(state);
+  const { networkSecret, keyPair } = state;
+  const network = map.id;
+  if (network === null) return new Map();
+  const peers = map.peers.flatMap((peer): [number, PathPeer][] => {
+    const { id, name, publicKey, address } = peer;
+    if (typeof id !== 'number' || !desired.triable.has(publicKey)) return [];
+    const presharedKey =
+      networkSecret === null
+        ? (peer.given?.presharedKey ?? null)
+        : presharedKeyOf(networkSecret, network, keyPair.publicKey, publicKey);
+    const probes = { probes: probePrefixOf(network, id), probeAddress: probeAddressOf(network, id) };
+    return [[id, { id, name, publicKey, presharedKey, own: hostPrefix(address), ...probes }]];
+  });
+  return new Map(peers);
+}
+
+/** The peers that the device of an evaluation reaches over direct paths. */
+export function findPaths({ state, actual }: Evaluation): readonly PathPeer['id'][] {
+  const { map, self } = findSelf(state);
+  return findDevicePaths(actual.device, map, self).filter((id) => typeof id === 'number');
+}
+
+/** Adds the peer anew for a trial: an endpoint starts a handshake. */
+export function renewForTrial(link: string, peer: PathPeer, endpoint: SocketEndpoint | null, keepalive: number): Step {
+  const { publicKey, presharedKey, probes } = peer;
+  return {
+    do: 'renew-peers',
+    link,
+    peers: [{ publicKey, presharedKey, endpoint, allowedIps: [probes], keepalive }],
+    changes: [],
+  };
+}
+
+/** Moves the peer's address from the relay to the direct path. Its endpoint and session stay. */
+export function switchToPath(link: string, { publicKey, presharedKey, own, probes }: PathPeer): Step {
+  const peer = { publicKey, presharedKey, endpoint: null, allowedIps: [own, probes], keepalive: pathKeepalive };
+  return { do: 'configure-device', link, peers: [peer], changes: [] };
+}
+
+/**
+ * Moves the peer's address back to the relay. The peer keeps its session, and nothing else: its
+ * packets over the path are refused from now on.
+ */
+export function switchToRelay(link: string, peer: PathPeer, { desired }: Evaluation, others: readonly PathPeer[]): Step {
+  const { publicKey, presharedKey } = peer;
+  const kept = new Set(others.map(({ own }) => own));
+  const relayed = desired.savedConfig.peers
+    .filter((each) => each.publicKey === desired.relay?.publicKey)
+    .map((each) => ({ ...each, endpoint: null, allowedIps: each.allowedIps.filter((prefix) => !kept.has(prefix)) }));
+  const left = { publicKey, presharedKey, endpoint: null, allowedIps: [], keepalive: null };
+  return { do: 'configure-device', link, peers: [left, ...relayed], changes: [] };
+}
+
+export function removeTrial(link: string, { publicKey }: PathPeer): Step {
+  return { do: 'remove-peers', link, publicKeys: [publicKey], changes: [] };
+}
