@@ -291,6 +291,7 @@ const TABLE: readonly Rule[] = [
     may: [
       ...[...BASICS, 'src/core/net/', 'src/core/map/', 'src/core/rules/', 'src/core/host-state/', 'src/core/routing/'],
       'src/core/forward/access/',
+      'src/core/paths/probe-address.ts',
     ],
   },
   // The maps of a closed network's packet filter, and the chains that search them.

@@ -4,6 +4,7 @@ import type { Actual } from '../../core/host-state/actual.ts';
 import {
   allForwardingKey,
   commonFilterKey,
+  disabledIpv6Key,
   forwardingKey,
   ipv6Key,
   sourceFilterKey,
@@ -31,6 +32,7 @@ export function observeOptionsFor(state: State): ObserveOptions {
     sourceRouteKey,
     ...(isConnector ? [commonFilterKey, sourceFilterKey(link)] : []),
     ...(mayTunnel ? [markedSourceKey, ipv6Key] : []),
+    ...(enrollment.endpoint === null ? [link, 'default'].map(disabledIpv6Key) : []),
     ...made,
   ];
   const hosts = state.options.hosts || state.receipt.some((entry) => entry.made === 'hosts');

@@ -2,7 +2,7 @@ import type { Link, SshClient, Underlay } from '../host-state/actual.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
 import type { Options } from '../map/options.ts';
 import { behindRoutes, isMapped, type PrefixMap } from '../map/prefix-maps.ts';
-import { addressIn, covers, familyOf, isDefaultRoute, type Prefix, rangeOf } from '../net/cidr.ts';
+import { type Address, addressIn, covers, familyOf, isDefaultRoute, type Prefix, rangeOf } from '../net/cidr.ts';
 import { type NumberRange, outsideOf } from '../net/number-ranges.ts';
 import { assignedRoutes } from '../routing/topology/route-owner.ts';
 import { isDirect } from '../routing/topology/via-connectors.ts';
@@ -17,6 +17,7 @@ import { ipv6Rules } from './ipv6-rules.ts';
 import { findKeptSessions, type KeptSession } from './kept-sessions.ts';
 import { findEntrances, linkFinder } from './links-toward.ts';
 import { chains, type PacketRule } from './packet-rule.ts';
+import { probeRules } from './probe-rules.ts';
 import { returnPathRules } from './return-path-rules.ts';
 
 export interface HostRulesInputs {
@@ -46,6 +47,8 @@ export interface HostRulesInputs {
   readonly takesSourceRoutes: boolean;
   /** The control plane's addresses and ports, as this host reaches it; absent for none. */
   readonly services?: readonly ServiceSocket[];
+  /** This host's probe address; absent or null without one. */
+  readonly probeAddress?: Address | null;
 }
 
 /** The packet rules, and the sessions that would certainly end without their exceptions. */
@@ -102,7 +105,9 @@ export function hostRules(inputs: HostRulesInputs): HostRules {
   const outside = inputs.ipv6 === null ? [] : ipv6Rules(inputs.ipv6);
   // A kept SSH session still ends when its peer expires.
   const closed = closedRules(inputs, behind);
-  const rules = [...entering, ...arrival, ...returning, ...outside, ...forwarding, ...(closed?.rules ?? [])];
+  const { probeAddress = null } = inputs;
+  const probes = probeAddress === null ? [] : probeRules(link, probeAddress, closed !== null);
+  const rules = [...entering, ...probes, ...arrival, ...returning, ...outside, ...forwarding, ...(closed?.rules ?? [])];
   return {
     rules: inputs.vrf === undefined ? rules : rules.map((rule) => matchMember(rule, link)),
     ...(closed && { access: closed.filter }),

@@ -22,6 +22,14 @@ export const allForwardingKey = 'net.ipv4.ip_forward';
 /** Exists if the kernel has IPv6, with any value. */
 export const ipv6Key = 'net.ipv6.conf.all.disable_ipv6';
 
+/**
+ * Whether an interface, or with `default` a new one, has no IPv6. The kernel removes the key with
+ * the interface's IPv6, as with an MTU below 1280.
+ */
+export function disabledIpv6Key(link: string): string {
+  return `net.ipv6.conf.${link.replaceAll('.', '/')}.disable_ipv6`;
+}
+
 /** True for the forwarding of one interface or of all. */
 export function isForwardingKey(key: string): boolean {
   return key === allForwardingKey || /^net\.ipv4\.conf\.[^.]+\.forwarding$/.test(key);

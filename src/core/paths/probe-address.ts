@@ -4,8 +4,8 @@ import { type Address, covers, hostPrefix, type Prefix, parseAddress, restorePre
 
 /** The range of all probe addresses: the kernel routes it into each interface with IPv6. */
 export const probeRange = restorePrefix('fe80::/64');
-/** Bits of a probe address on the interface. */
-export const probeLength = 64;
+/** All link-local addresses (RFC 4291). */
+export const linkLocal = restorePrefix('fe80::/10');
 
 /**
  * The link-local IPv6 address of a peer inside the tunnel. Hosts send echoes to it over a path that

@@ -8,13 +8,21 @@ import { isReturnPathRule } from '../forward/return-path-rules.ts';
 import { findLimit } from '../health/path-mtu.ts';
 import { tunnelMark } from '../host-state/marks.ts';
 import type { Rule } from '../host-state/policy-rule.ts';
-import { allForwardingKey, ipv6Key, looseFilter, sourceFilterKey, sourceRouteKey } from '../host-state/sysctl-keys.ts';
+import {
+  allForwardingKey,
+  disabledIpv6Key,
+  ipv6Key,
+  looseFilter,
+  sourceFilterKey,
+  sourceRouteKey,
+} from '../host-state/sysctl-keys.ts';
 import { withoutRemoved } from '../map/map-validation.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
 import { behindRoutes, findMapConflicts, isMapped, localsOf } from '../map/prefix-maps.ts';
 import { renderBlock } from '../names/hosts-block.ts';
 import { usableFirst } from '../names/resolved-names.ts';
 import {
+  type Address,
   familyOf,
   formatInterfaceAddress,
   hostPrefix,
@@ -25,7 +33,7 @@ import {
   type Prefix,
 } from '../net/cidr.ts';
 import { isLoopback } from '../net/endpoint.ts';
-import { isForProbes } from '../paths/probe-address.ts';
+import { isForProbes, probeAddressOf, probeRange } from '../paths/probe-address.ts';
 import { findRangeOverlap, judgeRoutes, type RouteConstraints } from '../routing/guard.ts';
 import { describeOutside, type KeptOutside, outsideOf } from '../routing/kept-outside.ts';
 import { checkEndpoints, insideFinder, withoutLost } from '../routing/lost-endpoints.ts';
@@ -153,16 +161,18 @@ export function computeDesired(intent: DesiredInputs, constraints: RouteConstrai
     takesSourceRoutes,
     ...(services && { services }),
   };
-  const given = { link, map, self, options, relayedPeers, underlay, ...passing };
-  const packetRules = isConnector || hasNft ? hostRules(given) : null;
   const fittedMtu = fitMtu(underlay.underlayMtu);
-  const triable = isSilent ? [] : map.peers.filter((peer) => mayHavePath(peer, self, map));
   const pathMtu = options.mtu === null ? findLimit(intent.pathMtu, underlay, fittedMtu) : null;
+  const mtu = options.mtu ?? pathMtu?.mtu ?? fittedMtu;
+  const probeAddress = hasIpv6(intent, mtu) ? findProbeAddress(map, self) : null;
+  const given = { link, map, self, options, relayedPeers, underlay, ...passing, probeAddress };
+  const packetRules = isConnector || hasNft ? hostRules(given) : null;
+  const triable = isSilent ? [] : map.peers.filter((peer) => mayHavePath(peer, self, map));
   const config: TunnelConfig = {
     privateKey: keyPair.privateKey,
     listenPort: options.listenPort,
     fwmark: isFull ? tunnelMark : null,
-    mtu: options.mtu ?? pathMtu?.mtu ?? fittedMtu,
+    mtu,
     address,
     peers,
   };
@@ -172,6 +182,7 @@ export function computeDesired(intent: DesiredInputs, constraints: RouteConstrai
     keyPair,
     config,
     savedConfig: paths.length === 0 ? config : { ...config, peers: limit(reachPeers(view).reaches).map(configure) },
+    probeAddress: probeAddress && { address: probeAddress, length: lengthOf(probeRange) },
     triable: new Set(triable.map(({ publicKey }) => publicKey)),
     routes,
     previous: [],
@@ -246,6 +257,21 @@ function withoutUnusable({ map, self, options }: DesiredInputs): { map: NetworkM
  */
 function fitMtu(underlay: number | null): number {
   return Math.max(1280, Math.min(1420, (underlay ?? 1500) - 80));
+}
+
+/** True if the interface has IPv6, or will have it: it needs an MTU of 1280 (RFC 8200). */
+function hasIpv6({ link, forwarding: { sysctls } }: DesiredInputs, mtu: number): boolean {
+  const value = sysctls[disabledIpv6Key(link)] ?? sysctls[disabledIpv6Key('default')];
+  return value === '0' && mtu >= 1280;
+}
+
+/**
+ * Returns the probe address of a host that may have direct paths. Without a named relay, a switch
+ * of paths would change the sender's address, and end connections.
+ */
+function findProbeAddress(map: NetworkMap, self: Peer): Address | null {
+  const isTried = map.relay !== undefined && map.peers.some((peer) => mayHavePath(peer, self, map));
+  return isTried && map.id !== null ? probeAddressOf(map.id, self.id) : null;
 }
 
 /** True if packet rules can be loaded here, and the kernel has IPv6. */

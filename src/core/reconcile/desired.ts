@@ -14,7 +14,7 @@ import type { NetworkMap, Peer, PeerFailure, PeerId } from '../map/model.ts';
 import type { Options } from '../map/options.ts';
 import type { PeerLabels } from '../names/hosts-label.ts';
 import type { Resolved } from '../names/resolved-names.ts';
-import { type Address, covers, isDefaultRoute, onLinkRange, type Prefix } from '../net/cidr.ts';
+import { type Address, covers, type InterfaceAddress, isDefaultRoute, onLinkRange, type Prefix } from '../net/cidr.ts';
 import { isForProbes } from '../paths/probe-address.ts';
 import type { TunnelRoutes } from '../routing/place-route.ts';
 import type { RouteReport } from '../routing/route-report.ts';
@@ -70,6 +70,8 @@ export interface Desired extends TunnelRoutes {
    * `wg-quick up`.
    */
   readonly savedConfig: TunnelConfig;
+  /** The link-local address for probes; null if this host has no direct paths or no IPv6. */
+  readonly probeAddress: InterfaceAddress | null;
   /** The peers that may be under trial. A plan leaves those in WireGuard's table alone. */
   readonly triable: ReadonlySet<PublicKey>;
   /** The policy rules of a full tunnel; empty without one. */

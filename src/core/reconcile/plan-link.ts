@@ -41,6 +41,7 @@ export function planSettings(desired: Desired, actual: Actual): Step[] {
     ...planMtu(desired, actual),
     ...planAddresses(desired, actual.link),
     ...planUp(desired, actual),
+    ...planProbeAddress(desired, actual.link),
     ...planRange(desired, actual, classify),
     ...outside.filter(adds),
     ...routes.filter(adds),
@@ -78,6 +79,15 @@ function planUp({ link }: Desired, actual: Actual): PlannedCommand[] {
   if (actual.link?.up) return [];
   const change = actual.link && updated('interface', link, { state: 'down' }, { state: 'up' }, 'the interface is down');
   return [[{ set: 'up' }, change]];
+}
+
+/** The address goes with the interface. Other link-local addresses are the kernel's. */
+function planProbeAddress({ link, probeAddress }: Desired, actual: Link | null): PlannedCommand[] {
+  if (probeAddress === null || actual?.addresses.some((each) => each.address === probeAddress.address)) return [];
+  const reason = 'the probe address is not on the interface';
+  return [
+    [{ add: 'address', address: probeAddress }, added('address', formatInterfaceAddress(probeAddress), link, reason)],
+  ];
 }
 
 /** Removals come first: in one subnet, the kernel drops later addresses with the first one. */

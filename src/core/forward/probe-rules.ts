@@ -1,0 +1,30 @@
+import type { Address } from '../net/cidr.ts';
+import { linkLocal, probeRange } from '../paths/probe-address.ts';
+import type { PacketRule } from './packet-rule.ts';
+
+/**
+ * Admits echoes between probe addresses, and refuses everything else from link-local addresses in
+ * the tunnel: before a path is proven, nothing else goes over it. A closed network has no rule for
+ * these addresses, so its filter needs exceptions.
+ *
+ * No rule refuses other interfaces: the kernel delivers a packet to a link-local address only by
+ * the interface that has it (rt6_need_strict in net/ipv6/route.c).
+ *
+ * @param own the probe address of this host
+ */
+export function probeRules(link: string, own: Address, isClosed: boolean): readonly PacketRule[] {
+  const fromTunnel = `iifname "${link}"`;
+  const echo = 'icmpv6 type { echo-request, echo-reply } accept';
+  const arriving = `${fromTunnel} ip6 saddr ${probeRange} ip6 daddr ${own} ${echo}`;
+  const leaving = `oifname "${link}" ip6 saddr ${own} ip6 daddr ${probeRange} ${echo}`;
+  return [
+    { name: 'accept-echoes', chain: 'arriving', text: arriving },
+    { name: 'refuse-link-local', chain: 'arriving', text: `${fromTunnel} ip6 saddr ${linkLocal} drop` },
+    ...(isClosed
+      ? ([
+          { name: 'accept-echoes', chain: 'admitting', text: arriving },
+          { name: 'accept-echoes', chain: 'sending', text: leaving },
+        ] as const)
+      : []),
+  ];
+}
