@@ -33,6 +33,8 @@ export interface EchoRequest {
   readonly count: number;
   /** The firewall mark of the packets; absent without one. */
   readonly mark?: number;
+  /** The interface to send them from, which a link-local address requires; absent for any. */
+  readonly link?: string;
 }
 
 /**

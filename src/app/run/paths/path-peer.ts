@@ -18,6 +18,7 @@ export interface PathPeer {
   readonly name: string;
   readonly publicKey: Peer['publicKey'];
   readonly presharedKey: Secret | null;
+  readonly address: Address;
   readonly own: Prefix;
   readonly probes: Prefix;
   readonly probeAddress: Address;
@@ -37,7 +38,7 @@ export function findPathPeers({ state, desired }: Evaluation): ReadonlyMap<numbe
         ? (peer.given?.presharedKey ?? null)
         : presharedKeyOf(networkSecret, network, keyPair.publicKey, publicKey);
     const probes = { probes: probePrefixOf(network, id), probeAddress: probeAddressOf(network, id) };
-    return [[id, { id, name, publicKey, presharedKey, own: hostPrefix(address), ...probes }]];
+    return [[id, { id, name, publicKey, presharedKey, address, own: hostPrefix(address), ...probes }]];
   });
   return new Map(peers);
 }
@@ -69,7 +70,12 @@ export function switchToPath(link: string, { publicKey, presharedKey, own, probe
  * Moves the peer's address back to the relay. The peer keeps its session, and nothing else: its
  * packets over the path are refused from now on.
  */
-export function switchToRelay(link: string, peer: PathPeer, { desired }: Evaluation, others: readonly PathPeer[]): Step {
+export function switchToRelay(
+  link: string,
+  peer: PathPeer,
+  { desired }: Evaluation,
+  others: readonly PathPeer[],
+): Step {
   const { publicKey, presharedKey } = peer;
   const kept = new Set(others.map(({ own }) => own));
   const relayed = desired.savedConfig.peers

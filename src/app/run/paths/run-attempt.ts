@@ -9,8 +9,8 @@ import {
   type ProbeResult,
   type ProvenBy,
   type TriedCandidate,
-  trialKeepalive,
   type TryMessage,
+  trialKeepalive,
 } from '../../../core/paths/attempt.ts';
 import { pauseFor } from '../../../core/util/backoff.ts';
 import type { HostTools, Tools } from '../../tools.ts';
@@ -59,7 +59,7 @@ export async function runAttempt(
       for (const action of advanced.actions) {
         const result = endOf(action);
         if (result !== null && 'provenBy' in result) return result;
-        if (action.do === 'probe') probing = probePath(tools, peer, mtu);
+        if (action.do === 'probe') probing = probePath(tools, peer, link, mtu);
         if (action.do === 'renew') {
           if (action.endpoint !== null) additions.push(now());
           await tools.host.apply(renewForTrial(link, peer, action.endpoint, trialKeepalive));
@@ -71,7 +71,9 @@ export async function runAttempt(
       }
       if (advanced.nextAt === null) return { tried: [] };
       const rest = tools.sleep(Math.max(0, advanced.nextAt - now()), signal);
-      probe = await (probing === null ? rest.then(() => undefined) : Promise.race([probing, rest.then(() => undefined)]));
+      probe = await (probing === null
+        ? rest.then(() => undefined)
+        : Promise.race([probing, rest.then(() => undefined)]));
       if (probe !== undefined) probing = null;
       signal.throwIfAborted();
     }
@@ -88,11 +90,16 @@ function endOf(action: AttemptAction): AttemptResult | null {
 }
 
 /** Sends a small and a full-size echo over the path. */
-async function probePath({ host }: HostTools, { probeAddress }: PathPeer, mtu: number): Promise<ProbeResult> {
+async function probePath(
+  { host }: HostTools,
+  { probeAddress }: PathPeer,
+  link: string,
+  mtu: number,
+): Promise<ProbeResult> {
   if (!host.probeSize) return 'none';
   try {
     const [small, full] = await Promise.all(
-      [smallProbe, mtu].map((bytes) => host.probeSize?.(probeAddress, { bytes, count: 1 }, probeMs) ?? false),
+      [smallProbe, mtu].map((bytes) => host.probeSize?.(probeAddress, { bytes, count: 1, link }, probeMs) ?? false),
     );
     return full ? 'full' : small ? 'small' : 'none';
   } catch (error) {

@@ -1,9 +1,9 @@
 import type { PathSignals } from '../../../contract/paths.ts';
 import { CpnError } from '../../../core/errors/index.ts';
+import type { Joined } from '../../../store/state/state.ts';
 import { accessOf } from '../../access.ts';
 import { withExtensions } from '../../service-features.ts';
 import type { Tools } from '../../tools.ts';
-import type { Joined } from '../../../store/state/state.ts';
 
 const patience = { deadlineMs: 5_000, attempts: 2 } as const;
 

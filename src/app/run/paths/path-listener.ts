@@ -1,0 +1,242 @@
+import type { PeerMessage } from '../../../contract/network.ts';
+import type { PathSignals } from '../../../contract/paths.ts';
+import { CpnError } from '../../../core/errors/index.ts';
+import { formatEndpoint } from '../../../core/net/endpoint.ts';
+import type { TryMessage } from '../../../core/paths/attempt.ts';
+import {
+  type DirectPath,
+  handlePathEvent,
+  nextMoment,
+  type PathAction,
+  type PathEvent,
+  resumePaths,
+} from '../../../core/paths/direct-paths.ts';
+import { findLocalCandidates } from '../../../core/paths/local-candidates.ts';
+import type { Evaluation } from '../../reconcile/evaluate-network.ts';
+import type { Pass } from '../../reconcile/pass.ts';
+import type { Tools } from '../../tools.ts';
+import { readTraffic } from '../health/renew-peers.ts';
+import type { PassListener, ResetCause } from '../pass-listener.ts';
+import { DestinationWatcher } from './destination-watcher.ts';
+import { ObservedEndpoints } from './observed-endpoints.ts';
+import { findPathPeers, findPaths, type PathPeer, removeTrial, switchToPath, switchToRelay } from './path-peer.ts';
+import { runAttempt } from './run-attempt.ts';
+import { signalPaths } from './signal-paths.ts';
+
+/** The most attempts and paths of a host at once, as in the contract. */
+const mostPairs = 32;
+/** Milliseconds for the answer to a probe of a path in use. */
+const probeMs = 700;
+/** Bytes of a packet that passes on every path. */
+const probeBytes = 84;
+/** Milliseconds to the control plane and back, until it was measured. */
+const usualRoundTrip = 100;
+
+/**
+ * Follows the direct paths of one network: requests them for peers that this host exchanges packets
+ * with, tries them when the control plane sends candidates, switches at the agreed moment, and
+ * returns to the relay when a path ends. Passes recognize the paths in WireGuard's table.
+ */
+export class PathListener implements PassListener {
+  readonly #tools: Tools;
+  readonly #link: string;
+  readonly #trigger: () => void;
+  readonly #destinations: DestinationWatcher;
+  readonly #observed = new ObservedEndpoints();
+  readonly #ending = new AbortController();
+  readonly #attempts = new Map<number, Promise<void>>();
+  /** Milliseconds at which peers were added with an endpoint. */
+  readonly #additions: number[] = [];
+  #evaluation: Evaluation | null = null;
+  #peers: ReadonlyMap<number, PathPeer> = new Map();
+  /** Null before the first pass: the table of WireGuard may have paths of an earlier process. */
+  #paths: readonly DirectPath[] | null = null;
+  #roundTrip = usualRoundTrip;
+  #wake = () => {};
+
+  /** @param trigger starts a pass */
+  constructor(tools: Tools, link: string, trigger: () => void) {
+    this.#tools = tools;
+    this.#link = link;
+    this.#trigger = trigger;
+    this.#destinations = new DestinationWatcher(tools, link, (addresses) => this.#want(addresses));
+  }
+
+  onPass({ evaluation }: Pass): void {
+    this.#evaluation = evaluation;
+    this.#peers = evaluation === null ? new Map() : findPathPeers(evaluation);
+    this.#observed.note(evaluation?.actual.device?.peers ?? []);
+    this.#destinations.follow(this.#peers.size > 0);
+    if (evaluation === null) this.#paths = [];
+    else this.#paths ??= resumePaths(findPaths(evaluation), this.#now());
+    this.#wake();
+  }
+
+  reset(cause: ResetCause): void {
+    if (cause === 'underlay' || cause === 'wake') void this.#handle({ event: 'moved' });
+  }
+
+  /** Does what the control plane's messages request, without delaying the caller. */
+  receive(messages: readonly PeerMessage[]): void {
+    for (const message of messages) void this.#receive(message);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    signal.addEventListener('abort', () => {
+      this.#ending.abort();
+      this.#wake();
+    });
+    await Promise.all([this.#destinations.run(signal), this.#watch(signal)]);
+    await Promise.all(this.#attempts.values());
+  }
+
+  async #receive({ kind, data }: PeerMessage): Promise<void> {
+    const evaluation = this.#evaluation;
+    if (evaluation === null || kind === 'probe') return;
+    if (kind === 'observe') {
+      const traffic = await readTraffic(this.#tools, this.#link);
+      this.#observed.note([...traffic.values()]);
+      return this.#signal({ observed: this.#observed.state(evaluation, data.peers) });
+    }
+    if (kind === 'candidates') return this.#signal({ candidates: this.#candidates(evaluation) });
+    if (kind === 'try') return this.#try(evaluation, data);
+    if (kind === 'return') return this.#handle({ event: 'return', peer: data.peer });
+    return this.#handle({ event: 'switch', ...data, roundTrip: this.#roundTrip });
+  }
+
+  #candidates({ actual, desired, state, taken }: Evaluation): string[] {
+    const { listenPort = null } = actual.device ?? {};
+    if (listenPort === null || !state.options.localCandidates) return [];
+    const tunnel = { range: state.membership.map.cidr, routes: [...taken, ...desired.routes] };
+    return findLocalCandidates(actual.underlay, listenPort, tunnel).map(formatEndpoint);
+  }
+
+  /** Requests paths to the peers with these addresses. */
+  #want(addresses: readonly string[]): void {
+    const evaluation = this.#evaluation;
+    if (evaluation === null) return;
+    const isUsed = new Set(addresses.map((each) => `${each}`));
+    const busy = new Set([...this.#attempts.keys(), ...(this.#paths ?? []).map(({ peer }) => Number(peer))]);
+    const wanted = [...this.#peers.values()]
+      .filter(({ id, address }) => !busy.has(id) && isUsed.has(address))
+      .map(({ id }) => id)
+      .slice(0, mostPairs - busy.size);
+    if (wanted.length > 0) void this.#signal({ wanted, candidates: this.#candidates(evaluation) });
+  }
+
+  async #try(evaluation: Evaluation, message: TryMessage): Promise<void> {
+    const peer = this.#peers.get(Number(message.peer));
+    const isKnown = this.#paths?.some((each) => each.peer === message.peer) ?? true;
+    if (peer === undefined || isKnown || this.#attempts.has(peer.id) || this.#attempts.size >= mostPairs) return;
+    const attempt = this.#attempt(evaluation, peer, message).finally(() => this.#attempts.delete(peer.id));
+    this.#attempts.set(peer.id, attempt);
+    await attempt;
+  }
+
+  async #attempt({ actual, desired, state }: Evaluation, peer: PathPeer, message: TryMessage): Promise<void> {
+    const { attempt } = message;
+    const run = {
+      ...{ link: this.#link, mtu: desired.config.mtu, additions: this.#additions, roundTrip: this.#roundTrip },
+      canProbe: canProbe(desired),
+      underlay: actual.underlay,
+      tunnel: { range: state.membership.map.cidr, routes: desired.routes },
+    };
+    try {
+      const result = await runAttempt(this.#tools, peer, message, run, this.#ending.signal);
+      const facts = { interface: this.#link, peer: peer.name, ...result };
+      this.#tools.log.debug(facts, 'an attempt at a direct path ended');
+      if ('tried' in result) {
+        await this.#signal({ failed: [{ peer: peer.id, attempt, tried: [...result.tried] }] });
+        return;
+      }
+      await this.#handle({ event: 'proven', peer: peer.id, attempt, by: result.provenBy });
+      await this.#signal({ proven: [{ peer: peer.id, attempt }] });
+    } catch (error) {
+      if (!this.#ending.signal.aborted) throw error;
+    }
+  }
+
+  async #handle(event: PathEvent): Promise<void> {
+    if (this.#paths === null) return;
+    const { paths, actions } = handlePathEvent(this.#paths, event, this.#now());
+    this.#paths = paths;
+    this.#wake();
+    for (const action of actions) await this.#apply(action);
+  }
+
+  async #apply(action: PathAction): Promise<void> {
+    const peer = this.#peers.get(Number(action.peer));
+    const evaluation = this.#evaluation;
+    if (peer === undefined || evaluation === null) return;
+    try {
+      if (action.do === 'probe') return await this.#probe(peer, evaluation);
+      if (action.do === 'forget') return await this.#tools.host.apply(removeTrial(this.#link, peer));
+      const isDirect = action.do === 'switch';
+      const others = (this.#paths ?? []).flatMap(({ peer: id }) =>
+        id === peer.id ? [] : (this.#peers.get(Number(id)) ?? []),
+      );
+      await this.#tools.store.lock(() =>
+        this.#tools.host.apply(
+          isDirect ? switchToPath(this.#link, peer) : switchToRelay(this.#link, peer, evaluation, others),
+        ),
+      );
+      const facts = { interface: this.#link, peer: peer.name };
+      if (isDirect) this.#tools.log.info(facts, 'a peer is reached directly');
+      else
+        this.#tools.log.info(
+          { ...facts, why: action.why ?? 'the peer returned' },
+          'a peer is reached through the relay',
+        );
+      this.#trigger();
+      if (!isDirect && action.why !== null) await this.#signal({ ended: [{ peer: peer.id, why: action.why }] });
+    } catch (error) {
+      if (!(error instanceof CpnError)) throw error;
+      this.#tools.log.warn(
+        { interface: this.#link, peer: peer.name, error: error.message },
+        'a path could not be changed',
+      );
+    }
+  }
+
+  async #probe(peer: PathPeer, { desired }: Evaluation): Promise<void> {
+    const { host } = this.#tools;
+    const isAnswered = canProbe(desired)
+      ? ((await host.probeSize?.(peer.probeAddress, { bytes: probeBytes, count: 1, link: this.#link }, probeMs)) ??
+        false)
+      : await host.isTcpReachable(peer.address, probeMs);
+    await this.#handle({ event: 'probed', peer: peer.id, isAnswered });
+  }
+
+  /** Observes the paths for as long as there are any. */
+  async #watch(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const next = nextMoment(this.#paths ?? [], this.#now());
+      const woken = new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+      if (next === null) await woken;
+      else await Promise.race([woken, this.#tools.sleep(Math.max(0, next - this.#now()), signal)]);
+      if (signal.aborted) return;
+      if (next !== null && this.#now() >= next) await this.#observe();
+    }
+  }
+
+  async #observe(): Promise<void> {
+    const traffic = await readTraffic(this.#tools, this.#link);
+    const peers = [...this.#peers.values()].flatMap(({ id, publicKey }) => {
+      const counters = traffic.get(publicKey);
+      return counters === undefined ? [] : [[id, counters] as const];
+    });
+    await this.#handle({ event: 'observed', peers: new Map(peers) });
+  }
+
+  async #signal(signals: PathSignals): Promise<void> {
+    if (this.#evaluation === null) return;
+    const roundTrip = await signalPaths(this.#tools, this.#evaluation.state, signals, this.#ending.signal);
+    if (roundTrip !== null) this.#roundTrip = Math.min(roundTrip, 2 * this.#roundTrip);
+  }
+
+  #now(): number {
+    return this.#tools.monotonic() * 1000;
+  }
+}
