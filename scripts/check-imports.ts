@@ -283,7 +283,14 @@ const TABLE: readonly Rule[] = [
   },
   {
     files: 'src/core/paths/',
-    may: [...BASICS, 'src/core/net/', 'src/core/map/', 'src/core/host-state/', 'src/core/routing/'],
+    may: [
+      ...BASICS,
+      'src/core/net/',
+      'src/core/map/',
+      'src/core/host-state/',
+      'src/core/routing/',
+      'src/core/health/traffic.ts',
+    ],
     types: ['src/core/wg-quick/'],
   },
   {

@@ -14,9 +14,10 @@ import type { PacketRule } from './packet-rule.ts';
  */
 export function probeRules(link: string, own: Address, isClosed: boolean): readonly PacketRule[] {
   const fromTunnel = `iifname "${link}"`;
+  const intoTunnel = `oifname "${link}"`;
   const echo = 'icmpv6 type { echo-request, echo-reply } accept';
   const arriving = `${fromTunnel} ip6 saddr ${probeRange} ip6 daddr ${own} ${echo}`;
-  const leaving = `oifname "${link}" ip6 saddr ${own} ip6 daddr ${probeRange} ${echo}`;
+  const leaving = `${intoTunnel} ip6 saddr ${own} ip6 daddr ${probeRange} ${echo}`;
   return [
     { name: 'accept-echoes', chain: 'arriving', text: arriving },
     { name: 'refuse-link-local', chain: 'arriving', text: `${fromTunnel} ip6 saddr ${linkLocal} drop` },

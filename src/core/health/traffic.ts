@@ -45,7 +45,7 @@ type TrafficCounters = Pick<ActualPeer, 'rxBytes' | 'txBytes' | 'keepalive'>;
  * handshakes, but no keepalive (wg_packet_consume_data_done in receive.c). Only one of two ends
  * sends keepalives, because each postpones those of the other.
  */
-function areKeepalives(bytes: number, seconds: number, keepalive: number | null): boolean {
+export function areKeepalives(bytes: number, seconds: number, keepalive: number | null): boolean {
   const most = mostAnswers + (keepalive === null ? 0 : 1 + Math.floor(seconds / keepalive));
   return bytes % keepaliveSize === 0 && bytes / keepaliveSize <= most;
 }

@@ -1,0 +1,202 @@
+/**
+ * The direct paths of a host, as a pure state machine: which peers are reached without the relay.
+ * Times are milliseconds of a monotonic clock.
+ *
+ * @module
+ */
+import { areKeepalives } from '../health/traffic.ts';
+import type { ActualPeer } from '../host-state/actual.ts';
+import type { PeerId } from '../map/model.ts';
+import type { ProvenBy } from './attempt.ts';
+
+export interface DirectPath {
+  readonly peer: PeerId;
+  /** Null for a path of an earlier process. */
+  readonly attempt: number | null;
+  readonly by: ProvenBy;
+  /** `proven`: the service has not sent the moment of the switch yet. */
+  readonly state: 'proven' | 'switching' | 'direct';
+  /** When the state began; the moment of the switch while switching. */
+  readonly at: number;
+  /** True until the result of a probe. */
+  readonly isProbed: boolean;
+  /** Null before the first observation of a direct path. */
+  readonly flow: Flow | null;
+}
+
+/** What the counters of a peer show. */
+interface Flow {
+  readonly rxBytes: number;
+  readonly txBytes: number;
+  readonly seenAt: number;
+  /** When new bytes of the peer were last observed, and the bytes sent by then. */
+  readonly heardAt: number;
+  readonly sentBytes: number;
+  /** Before the first sent bytes since then that need an answer; null without any. */
+  readonly unansweredSince: number | null;
+  /** When more than keepalives and handshakes were last exchanged, and all bytes by then. */
+  readonly usedAt: number;
+  readonly usedBytes: number;
+}
+
+export type PathEvent =
+  | { readonly event: 'proven'; readonly peer: PeerId; readonly attempt: number; readonly by: ProvenBy }
+  /** The message `switch`. Half of the round trip to the control plane passed already. */
+  | {
+      readonly event: 'switch';
+      readonly peer: PeerId;
+      readonly attempt: number;
+      readonly switch_in_ms: number;
+      readonly roundTrip: number;
+    }
+  /** The message `return`: the peer left the path. */
+  | { readonly event: 'return'; readonly peer: PeerId }
+  /** The underlay of this host changed. */
+  | { readonly event: 'moved' }
+  | { readonly event: 'probed'; readonly peer: PeerId; readonly isAnswered: boolean }
+  /** The peers with paths in WireGuard's table. Also to be given at {@link nextMoment}. */
+  | { readonly event: 'observed'; readonly peers: ReadonlyMap<PeerId, Counters> };
+
+export type Counters = Pick<ActualPeer, 'rxBytes' | 'txBytes' | 'keepalive'>;
+
+export type PathAction =
+  /** Moves the peer's address to the path, now. */
+  | { readonly do: 'switch'; readonly peer: PeerId }
+  /** Tests the path within 700 ms: by an echo, or without IPv6 by any answer through the tunnel. */
+  | { readonly do: 'probe'; readonly peer: PeerId }
+  /** Moves the address back to the relay, and removes the peer. `why` is for the service. */
+  | { readonly do: 'return'; readonly peer: PeerId; readonly why: PathEnd | null }
+  /** Removes a peer that never carried packets. */
+  | { readonly do: 'forget'; readonly peer: PeerId };
+
+/** Why a host returns to the relay, in the contract's terms. */
+export type PathEnd = 'idle' | 'lost' | 'moved';
+
+interface Handled {
+  readonly paths: readonly DirectPath[];
+  readonly actions: readonly PathAction[];
+}
+
+/** Milliseconds without an answer after which a path is probed. */
+const quietMs = 2_000;
+/** Milliseconds without use after which a path ends. */
+const idleMs = 300_000;
+/** Milliseconds for which a proven path waits for its switch. */
+const switchWithinMs = 10_000;
+/** Milliseconds between observations of direct paths. */
+const observeMs = 1_000;
+
+/** Returns the peers that are reached over a direct path. */
+export function pathsInUse(paths: readonly DirectPath[]): readonly PeerId[] {
+  return paths.filter(({ state }) => state === 'direct').map(({ peer }) => peer);
+}
+
+/** The paths that an earlier process left in WireGuard's table. */
+export function resumePaths(peers: readonly PeerId[], now: number): readonly DirectPath[] {
+  return peers.map((peer) => ({
+    ...{ peer, attempt: null, by: 'probe', state: 'direct', at: now, isProbed: false, flow: null },
+  }));
+}
+
+/** Handles an event. The actions are to be applied immediately, in order. */
+export function handlePathEvent(paths: readonly DirectPath[], event: PathEvent, now: number): Handled {
+  if (event.event === 'proven') {
+    const { peer, attempt, by } = event;
+    const proven: DirectPath = { peer, attempt, by, state: 'proven', at: now, isProbed: false, flow: null };
+    const isUsed = paths.some((each) => each.peer === peer && each.state === 'direct');
+    return { paths: isUsed ? paths : [...paths.filter((each) => each.peer !== peer), proven], actions: [] };
+  }
+  const handled = paths.map((path) => handle(path, event, now));
+  return { paths: handled.flatMap(({ path }) => path ?? []), actions: handled.flatMap(({ actions }) => actions) };
+}
+
+/** When to observe the paths next; null without any. */
+export function nextMoment(paths: readonly DirectPath[], now: number): number | null {
+  if (paths.length === 0) return null;
+  return Math.min(
+    ...paths.map(({ state, at }) =>
+      state === 'switching' ? at : state === 'proven' ? at + switchWithinMs : now + observeMs,
+    ),
+  );
+}
+
+interface HandledPath {
+  /** Null once the path ended. */
+  readonly path: DirectPath | null;
+  readonly actions: readonly PathAction[];
+}
+
+function handle(path: DirectPath, event: Exclude<PathEvent, { event: 'proven' }>, now: number): HandledPath {
+  const { peer, state, attempt } = path;
+  const stay: HandledPath = { path, actions: [] };
+  if ('peer' in event && event.peer !== peer) return stay;
+  switch (event.event) {
+    case 'switch': {
+      if (state !== 'proven' || event.attempt !== attempt) return stay;
+      const at = now + Math.max(0, event.switch_in_ms - event.roundTrip / 2);
+      return { path: { ...path, state: 'switching', at }, actions: [] };
+    }
+    case 'return':
+      return end(path, null);
+    case 'moved':
+      return end(path, 'moved');
+    case 'probed': {
+      if (!path.isProbed) return stay;
+      if (!event.isAnswered) return end(path, 'lost');
+      const flow = path.flow && { ...path.flow, heardAt: now, sentBytes: path.flow.txBytes, unansweredSince: null };
+      return { path: { ...path, isProbed: false, flow }, actions: [] };
+    }
+    case 'observed':
+      return observe(path, event.peers.get(peer) ?? null, now);
+  }
+}
+
+function end(path: DirectPath, why: PathEnd | null): HandledPath {
+  const { peer, state } = path;
+  return { path: null, actions: [state === 'direct' ? { do: 'return', peer, why } : { do: 'forget', peer }] };
+}
+
+function observe(path: DirectPath, counters: Counters | null, now: number): HandledPath {
+  const { peer, state, at, by } = path;
+  if (state === 'proven') return now < at + switchWithinMs ? { path, actions: [] } : end(path, null);
+  if (state === 'switching') {
+    if (now < at) return { path, actions: [] };
+    // A handshake proves no size of packets: the path must answer through the tunnel.
+    const isProbed = by === 'handshake';
+    const used: DirectPath = { ...path, state: 'direct', at: now, isProbed };
+    return { path: used, actions: [{ do: 'switch', peer }, ...(isProbed ? [{ do: 'probe', peer } as const] : [])] };
+  }
+  // Another program removed the peer, or the network did.
+  if (counters === null) return end(path, 'lost');
+  const flow = trackFlow(path.flow, counters, now);
+  if (now - flow.usedAt >= idleMs) return end(path, 'idle');
+  const isQuiet = flow.unansweredSince !== null && now - flow.unansweredSince >= quietMs;
+  const probes = isQuiet && !path.isProbed;
+  return {
+    path: { ...path, flow, isProbed: path.isProbed || probes },
+    actions: probes ? [{ do: 'probe', peer }] : [],
+  };
+}
+
+function trackFlow(before: Flow | null, { rxBytes, txBytes, keepalive }: Counters, now: number): Flow {
+  const bytes = rxBytes + txBytes;
+  // Counters decrease when a peer is removed and added again.
+  if (before === null || rxBytes < before.rxBytes || txBytes < before.txBytes) {
+    const counted = { rxBytes, txBytes, seenAt: now, heardAt: now, sentBytes: txBytes };
+    return { ...counted, unansweredSince: null, usedAt: before?.usedAt ?? now, usedBytes: bytes };
+  }
+  const isUsed = bytes - before.usedBytes > upkeepBytes((now - before.usedAt) / 1_000);
+  const use = isUsed ? { usedAt: now, usedBytes: bytes } : { usedAt: before.usedAt, usedBytes: before.usedBytes };
+  const seen = { rxBytes, txBytes, seenAt: now, ...use };
+  if (rxBytes > before.rxBytes) return { ...seen, heardAt: now, sentBytes: txBytes, unansweredSince: null };
+  const { heardAt, sentBytes, unansweredSince } = before;
+  const needsAnswer = !areKeepalives(txBytes - sentBytes, (now - heardAt) / 1_000, keepalive);
+  return { ...seen, heardAt, sentBytes, unansweredSince: unansweredSince ?? (needsAnswer ? before.seenAt : null) };
+}
+
+/** The most bytes that keepalives and handshakes of both sides take, without any use. */
+function upkeepBytes(seconds: number): number {
+  const keepalives = 2 * 32 * (1 + Math.floor(seconds / 25));
+  const handshakes = (148 + 92) * (1 + Math.floor(seconds / 110));
+  return keepalives + handshakes;
+}
