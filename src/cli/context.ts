@@ -42,8 +42,10 @@ export async function openTools(input: Input, mode: Mode = 'command'): Promise<T
     savedConfigs: new SavedConfigs(),
     connect(known, patience) {
       reportUnusedProxy(known.service);
-      const enforcesRules = driver === 'linux';
-      return connectService(known, { deadlineMs: 30_000, ...patience }, reporter, { instance, enforcesRules });
+      const isLinux = driver === 'linux';
+      return connectService(known, { deadlineMs: 30_000, ...patience }, reporter, {
+        ...{ instance, enforcesRules: isLinux, takesPaths: isLinux },
+      });
     },
     async describe(address, etag, signal) {
       const { readDescription } = await import('../api/description.ts');
@@ -232,7 +234,7 @@ async function connectService(
   { service, features, resolved = {}, deletion }: KnownService,
   patience: ConnectOptions,
   { remark }: ProgressReporter,
-  client: { readonly instance: string | null; readonly enforcesRules: boolean },
+  client: { readonly instance: string | null; readonly enforcesRules: boolean; readonly takesPaths: boolean },
 ): Promise<PeerService> {
   const { connectPeerService } = await import('../api/peer-service.ts');
   return connectPeerService(service, features ?? [], {

@@ -59,6 +59,7 @@ export const options: Options = {
   openFirewall: false,
   strictTunnel: false,
   allowIpv6Outside: false,
+  localCandidates: true,
 };
 
 /** A host on the internet with nothing special around it. */

@@ -24,6 +24,7 @@ import { UnderlayListener } from './listeners/underlay-listener.ts';
 import { MapFollower } from './map-follower.ts';
 import { NameFollower } from './name-follower.ts';
 import type { PassListener, ResetCause } from './pass-listener.ts';
+import { PathListener } from './paths/path-listener.ts';
 import type { PendingUpdate } from './pending-update.ts';
 
 interface ListenerContext {
@@ -42,6 +43,7 @@ export function createListeners(context: ListenerContext): readonly PassListener
   const failures = new FailureTracker(tools, link, update);
   const reports = new ReportListener(tools, link, () => failures.rtts);
   const prober = new PeerProber(tools, link, (probes) => reports.noteProbed(probes));
+  const paths = new PathListener(tools, link, update.trigger);
   const drops = new DropListener(tools, link, interval, update.trigger);
   const map = new MapFollower(
     tools,
@@ -49,7 +51,10 @@ export function createListeners(context: ListenerContext): readonly PassListener
     interval,
     (stateUpdate) => update.addMap(stateUpdate),
     () => reports.reportIdle(),
-    (messages) => prober.receive(messages),
+    (messages) => {
+      prober.receive(messages);
+      paths.receive(messages);
+    },
   );
   return [
     new PassLogger(tools.log, link),
@@ -73,6 +78,7 @@ export function createListeners(context: ListenerContext): readonly PassListener
     new RefusalListener(tools, link, (refused) => reports.noteRefused(refused)),
     reports,
     prober,
+    paths,
     map,
     new FeatureFollower(tools, link, () => map.reset()),
     new UnderlayListener(() => reset('underlay')),

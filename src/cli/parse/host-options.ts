@@ -113,6 +113,12 @@ export const optionFlags = {
     summary: 'full tunnel only: let IPv6 bypass the tunnel, instead of rejecting it',
     byDefault: 'no',
   },
+  'local-candidates': {
+    option: 'localCandidates',
+    kind: 'switch',
+    summary: 'give the addresses of this host to peers that try for a direct path',
+    byDefault: 'yes',
+  },
   'allow-route': {
     option: 'allowRoutes',
     kind: 'list',

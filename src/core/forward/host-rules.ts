@@ -18,6 +18,7 @@ import { findKeptSessions, type KeptSession } from './kept-sessions.ts';
 import { findEntrances, linkFinder } from './links-toward.ts';
 import { chains, type PacketRule } from './packet-rule.ts';
 import { probeRules } from './probe-rules.ts';
+import { destinationRules } from './recent-destinations.ts';
 import { returnPathRules } from './return-path-rules.ts';
 
 export interface HostRulesInputs {
@@ -48,6 +49,8 @@ export interface HostRulesInputs {
   /** The control plane's addresses and ports, as this host reaches it; absent for none. */
   readonly services?: readonly ServiceSocket[];
   /** This host's probe address; absent or null without one. */
+  /** True to record the destinations in the network; absent for false. */
+  readonly recordsDestinations?: boolean;
   readonly probeAddress?: Address | null;
 }
 
@@ -107,7 +110,11 @@ export function hostRules(inputs: HostRulesInputs): HostRules {
   const closed = closedRules(inputs, behind);
   const { probeAddress = null } = inputs;
   const probes = probeAddress === null ? [] : probeRules(link, probeAddress, closed !== null);
-  const rules = [...entering, ...probes, ...arrival, ...returning, ...outside, ...forwarding, ...(closed?.rules ?? [])];
+  const recorded = inputs.recordsDestinations ? destinationRules(link, map.cidr) : [];
+  const rules = [
+    ...[...entering, ...probes, ...arrival, ...returning, ...outside, ...forwarding, ...(closed?.rules ?? [])],
+    ...recorded,
+  ];
   return {
     rules: inputs.vrf === undefined ? rules : rules.map((rule) => matchMember(rule, link)),
     ...(closed && { access: closed.filter }),

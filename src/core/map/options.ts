@@ -44,6 +44,8 @@ export const optionRules = {
   strictTunnel: { kind: 'switch', byDefault: false },
   /** True if a host with a full tunnel sends IPv6 outside. Otherwise it rejects IPv6. */
   allowIpv6Outside: { kind: 'switch', byDefault: false },
+  /** True if peers that try for a direct path receive the addresses of this host's links. */
+  localCandidates: { kind: 'switch', byDefault: true },
 } as const satisfies Readonly<Record<string, OptionRule>>;
 
 type OptionValue<Rule extends OptionRule> = Rule extends { kind: 'switch' }

@@ -70,9 +70,13 @@ export function computeDesired(intent: DesiredInputs, constraints: RouteConstrai
     refuse,
   );
   const view = { map: withoutLost(map, verdicts), self, acceptRoutes: options.acceptRoutes, failed, takesRange };
-  const { paths = [] } = intent;
-  const topology = reachPeers({ ...view, paths });
   const { hasNft, vrf, others, reached = noneReached } = intent.forwarding;
+  // Without packet rules, a closed network carries nothing.
+  const isSilent = map.rules !== undefined && !hasNft && !intent.forwarding.ignoresRules;
+  // Without a named relay, a switch of paths would change the sender's address, and end connections.
+  const mayHavePaths = intent.paths !== undefined && map.relay !== undefined && !isSilent;
+  const paths = mayHavePaths ? (intent.paths ?? []) : [];
+  const topology = reachPeers({ ...view, paths });
   const isConnector = self.type === 'connector';
   const rejectsIpv6 = canRejectIpv6(intent) && !options.allowIpv6Outside;
   const judged = topology.routes.flatMap((route) =>
@@ -88,8 +92,6 @@ export function computeDesired(intent: DesiredInputs, constraints: RouteConstrai
     ...(takesRange ? [] : addressesIn(map).filter((prefix) => refuse(prefix) !== null)),
   ]);
   const address: InterfaceAddress = { address: self.address, length: rangeRefused === null ? lengthOf(map.cidr) : 32 };
-  // Without packet rules, a closed network carries nothing.
-  const isSilent = map.rules !== undefined && !hasNft && !intent.forwarding.ignoresRules;
   const locate = locateOutside({ map: intent.map, resolved });
   const limit = (reaches: readonly DirectPeer[]) =>
     reaches.map((reach) => ({
@@ -164,10 +166,21 @@ export function computeDesired(intent: DesiredInputs, constraints: RouteConstrai
   const fittedMtu = fitMtu(underlay.underlayMtu);
   const pathMtu = options.mtu === null ? findLimit(intent.pathMtu, underlay, fittedMtu) : null;
   const mtu = options.mtu ?? pathMtu?.mtu ?? fittedMtu;
-  const probeAddress = hasIpv6(intent, mtu) ? findProbeAddress(map, self) : null;
-  const given = { link, map, self, options, relayedPeers, underlay, ...passing, probeAddress };
+  const triable = mayHavePaths ? map.peers.filter((peer) => mayHavePath(peer, self, map)) : [];
+  const probeAddress =
+    triable.length > 0 && map.id !== null && hasIpv6(intent, mtu) ? probeAddressOf(map.id, self.id) : null;
+  const given = {
+    link,
+    map,
+    self,
+    options,
+    relayedPeers,
+    underlay,
+    ...passing,
+    probeAddress,
+    recordsDestinations: triable.length > 0,
+  };
   const packetRules = isConnector || hasNft ? hostRules(given) : null;
-  const triable = isSilent ? [] : map.peers.filter((peer) => mayHavePath(peer, self, map));
   const config: TunnelConfig = {
     privateKey: keyPair.privateKey,
     listenPort: options.listenPort,
@@ -263,15 +276,6 @@ function fitMtu(underlay: number | null): number {
 function hasIpv6({ link, forwarding: { sysctls } }: DesiredInputs, mtu: number): boolean {
   const value = sysctls[disabledIpv6Key(link)] ?? sysctls[disabledIpv6Key('default')];
   return value === '0' && mtu >= 1280;
-}
-
-/**
- * Returns the probe address of a host that may have direct paths. Without a named relay, a switch
- * of paths would change the sender's address, and end connections.
- */
-function findProbeAddress(map: NetworkMap, self: Peer): Address | null {
-  const isTried = map.relay !== undefined && map.peers.some((peer) => mayHavePath(peer, self, map));
-  return isTried && map.id !== null ? probeAddressOf(map.id, self.id) : null;
 }
 
 /** True if packet rules can be loaded here, and the kernel has IPv6. */

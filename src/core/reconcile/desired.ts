@@ -56,7 +56,7 @@ export interface DesiredInputs {
   readonly mapEnd?: number | null;
   /** The addresses and ports at which this host reaches the control plane; absent for none. */
   readonly services?: readonly ServiceSocket[];
-  /** Peers that this host reaches over a direct path; absent for none. */
+  /** Peers that this host reaches over a direct path; absent if the service arranges none. */
   readonly paths?: readonly PeerId[];
 }
 

@@ -2,6 +2,7 @@ import { CommandFailed } from '../../core/errors/index.ts';
 import type { EchoRequest } from '../../core/health/path-mtu.ts';
 import { routeProtocol } from '../../core/host-state/marks.ts';
 import { type Address, familyOf } from '../../core/net/cidr.ts';
+import { parseLinkName } from '../../core/net/link-name.ts';
 import type { Run } from '../process/run.ts';
 import { batchArgs } from './ip/batch.ts';
 

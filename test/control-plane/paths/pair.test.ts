@@ -87,10 +87,13 @@ test('a direct path is lost if one of both wants it again, once both must have s
 
 describe('the end of a direct path', () => {
   const atOnce = { state: 'resting', tries: 0 };
-  test.each(['idle', 'lost', 'moved'] as const)('that was used for a while allows the next attempt at once: %s', (why) => {
-    const at = now + minute;
-    expect(end(directOf(now), why, at, 0.5)).toMatchObject({ ...atOnce, nextAt: at });
-  });
+  test.each(['idle', 'lost', 'moved'] as const)(
+    'that was used for a while allows the next attempt at once: %s',
+    (why) => {
+      const at = now + minute;
+      expect(end(directOf(now), why, at, 0.5)).toMatchObject({ ...atOnce, nextAt: at });
+    },
+  );
 
   test('that was a false start counts as a failure, unless it was idle', () => {
     expect(end(directOf(now), 'lost', now + 1000, 0.5)).toMatchObject({ tries: 1, nextAt: now + 31_000 });

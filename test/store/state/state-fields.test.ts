@@ -99,7 +99,11 @@ const fields: readonly [string, Partial<State>][] = [
       options: {
         ...({ listenPort: 51_820, mtu: 1300, acceptRoutes: false, masquerade: false, hosts: true } as const),
         ...({ pin: 'strict', rotateEvery: 86_400, openFirewall: true, strictTunnel: true } as const),
-        ...{ allowIpv6Outside: true, allowRoutes: [prefix('192.168.1.0/24'), prefix('2001:db8::/32')] },
+        ...{
+          localCandidates: false,
+          allowIpv6Outside: true,
+          allowRoutes: [prefix('192.168.1.0/24'), prefix('2001:db8::/32')],
+        },
         probes: [
           { host: '192.168.50.1', port: null },
           { host: 'nas.example', port: 443 },

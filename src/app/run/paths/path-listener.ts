@@ -137,7 +137,7 @@ export class PathListener implements PassListener {
     const { attempt } = message;
     const run = {
       ...{ link: this.#link, mtu: desired.config.mtu, additions: this.#additions, roundTrip: this.#roundTrip },
-      canProbe: canProbe(desired),
+      canProbe: desired.probeAddress !== null,
       underlay: actual.underlay,
       tunnel: { range: state.membership.map.cidr, routes: desired.routes },
     };
@@ -200,10 +200,11 @@ export class PathListener implements PassListener {
 
   async #probe(peer: PathPeer, { desired }: Evaluation): Promise<void> {
     const { host } = this.#tools;
-    const isAnswered = canProbe(desired)
-      ? ((await host.probeSize?.(peer.probeAddress, { bytes: probeBytes, count: 1, link: this.#link }, probeMs)) ??
-        false)
-      : await host.isTcpReachable(peer.address, probeMs);
+    const isAnswered =
+      desired.probeAddress !== null
+        ? ((await host.probeSize?.(peer.probeAddress, { bytes: probeBytes, count: 1, link: this.#link }, probeMs)) ??
+          false)
+        : await host.isTcpReachable(peer.address, probeMs);
     await this.#handle({ event: 'probed', peer: peer.id, isAnswered });
   }
 
