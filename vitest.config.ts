@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 import { ProjectOrder } from './scripts/run-tests/project-order.ts';
 
 /** Tests that start simulated hosts: slower, and with deadlines of their own inside. */
-const LAB_TESTS = ['test/{lab,e2e,model,host,hostile,local,secrets,packets}/**/*.test.ts'];
+const LAB_TESTS = ['test/{lab,e2e,model,host,hostile,local,secrets,packets,nat}/**/*.test.ts'];
 
 /** Lab tests whose results are a table too. */
 const FAULT_TESTS = ['test/faults/**/*.test.ts'];
