@@ -31,12 +31,12 @@ export class PlainNetwork {
     return new PlainNetwork(await Promise.all(connectors));
   }
 
-  /** Gives sites interfaces, and waits until the connectors observe all whose UDP passes. Each has a port of its own without `port`. */
-  async join(sites: readonly Site[], port?: number): Promise<Member[]> {
+  /** Gives sites interfaces, each with a port of its own, and waits until the connectors observe all whose UDP passes. */
+  async join(sites: readonly Site[]): Promise<Member[]> {
     const tunnels = await Promise.all(
       sites.map((site) => {
         const number = ++this.#count;
-        return Tunnel.start(site.host, port ?? connectorPort + number, `10.99.0.${number}`);
+        return Tunnel.start(site.host, connectorPort + number, `10.99.0.${number}`);
       }),
     );
     const peers = tunnels.map(({ publicKey, address }) => `peer ${publicKey} allowed-ips ${address}/32`);

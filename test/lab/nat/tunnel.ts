@@ -46,7 +46,7 @@ export class Tunnel {
   static async start(host: Host, port: number, address: string): Promise<Tunnel> {
     const shell = host.spawn(['sh', '-ec', start, 'sh', String(port), address], { holdInput: true });
     const [, publicKey = ''] = await shell.waitForLine(/^public key (.*)$/);
-    return new Tunnel(host, shell.unref(), publicKey, port, address);
+    return new Tunnel(host, shell, publicKey, port, address);
   }
 
   /** Sets peers, all in one `wg set`. */
