@@ -1,0 +1,301 @@
+import { expect, test } from 'vitest';
+import { withDatabase } from '../harness.ts';
+import { attemptIn, endpointsIn, hasty, observedAs, startPaths, startTrying } from './paths-office.ts';
+
+const minute = 60_000;
+
+test('two hosts behind NAT get each other’s endpoints, try at the same moment, switch and return together', async () => {
+  const office = await startPaths();
+  const { one, two, relay, add, state, take, etagOf, pairs } = office;
+  const third = await add();
+  const before = await etagOf(one);
+  await state(one, { candidates: ['192.168.1.7:51820'], wanted: [two.id] });
+  expect(await take(two)).toEqual([{ kind: 'candidates', data: { peers: [one.id] } }]);
+  expect(await take(relay)).toEqual([{ kind: 'observe', data: { peers: [one.id, two.id] } }]);
+  await state(two, { candidates: ['192.168.1.8:51820'] });
+  expect([await take(one), await take(two)]).toEqual([[], []]);
+  await state(relay, {
+    observed: [
+      { peer: one.id, endpoint: '203.0.113.2:4711', stood: false },
+      { peer: two.id, endpoint: '203.0.113.3:4712', stood: true },
+    ],
+  });
+  const tries = [await take(one), await take(two)];
+  const attempt = attemptIn(tries[0] ?? []);
+  const common = { attempt, start_in_ms: 500 };
+  expect(tries).toEqual([
+    [{ kind: 'try', data: { ...common, peer: two.id, endpoints: ['203.0.113.3:4712'], first: true } }],
+    [{ kind: 'try', data: { ...common, peer: one.id, endpoints: ['203.0.113.2:4711'], first: false } }],
+  ]);
+  await state(two, { proven: [{ peer: one.id, attempt }] });
+  expect([await take(one), await take(two)]).toEqual([[], []]);
+  await state(one, { proven: [{ peer: two.id, attempt }] });
+  expect([await take(one), await take(two)]).toEqual(
+    [two, one].map(({ id }) => [{ kind: 'switch', data: { peer: id, attempt, switch_in_ms: 300 } }]),
+  );
+  await state(one, { ended: [{ peer: two.id, why: 'idle' }] });
+  expect([await take(one), await take(two)]).toEqual([[], [{ kind: 'return', data: { peer: one.id } }]]);
+  expect((await pairs()).map((pair) => pair.state)).toEqual(['resting']);
+  // No other host learns of it, and the map is the same.
+  expect([await take(third), await take(relay), await etagOf(one)]).toEqual([[], [], before]);
+});
+
+test('both peers of a LAN get private addresses, and hosts elsewhere do not', async () => {
+  const office = await startPaths();
+  const [one, two] = [office.one, office.two].map((peer) => ({ ...peer, from: '203.0.113.77' }));
+  if (!one || !two) return expect.unreachable();
+  const tries = await startTrying({ ...office, one, two }, [['192.168.1.7:51820'], ['192.168.1.8:51820']]);
+  expect(tries.map(endpointsIn)).toEqual([
+    ['192.168.1.8:51820', `203.0.113.77:4${two.id}`],
+    ['192.168.1.7:51820', `203.0.113.77:4${one.id}`],
+  ]);
+});
+
+test('a host whose own endpoints are out of date is requested to state them', async () => {
+  const { one, two, relay, state, take } = await startPaths();
+  await state(one, { wanted: [two.id] });
+  expect(await take(one)).toEqual([{ kind: 'candidates', data: { peers: [two.id] } }]);
+  await state(two, { candidates: [] });
+  await state(relay, observedAs('203.0.113.2:4711', one));
+  await state(relay, observedAs('203.0.113.3:4711', two));
+  expect(await take(one)).toEqual([]);
+  await state(one, { candidates: [] });
+  expect(endpointsIn(await take(one))).toEqual(['203.0.113.3:4711']);
+});
+
+test('at the end of a gathering an attempt starts with what is stated', async () => {
+  const office = await startPaths({ healthTimes: hasty });
+  const { one, two, relay, state, take, untilPairs } = office;
+  const own = ['[2001:db8::1]:51820', '[2001:db8::2]:51820'] as const;
+  // A statement from before the gathering is good enough then.
+  await state(two, { candidates: [own[1]] });
+  await state(one, { candidates: [own[0]], wanted: [two.id] });
+  await untilPairs(([pair]) => pair?.state === 'trying');
+  expect([endpointsIn(await take(one)), endpointsIn(await take(two))]).toEqual([[own[1]], [own[0]]]);
+  expect(await take(relay)).toHaveLength(1);
+});
+
+test('with a host that takes no messages no attempt starts, and its wait goes on', async () => {
+  const { one, two, relay, state, take, untilPairs, wait, plane, token, network } = await startPaths({
+    healthTimes: hasty,
+  });
+  const waiting = wait(two, ['probe']);
+  await state(one, { candidates: ['[2001:db8::1]:51820'], wanted: [two.id] });
+  await state(relay, observedAs('203.0.113.3:4711', one, two));
+  await untilPairs(([pair]) => pair?.state === 'resting');
+  expect(await take(one)).toEqual([]);
+  const change = { token, body: { description: 'another' } };
+  await plane.call('PATCH', `/api/networks/${network}`, change);
+  // It ends with the change of the map.
+  expect(await waiting).toEqual([]);
+});
+
+test('after a failure a pair rests, for longer each time, until endpoints of either change', async () => {
+  const office = await startPaths();
+  const { one, two, state, take, plane } = office;
+  const wants = async () => {
+    await state(two, { wanted: [one.id] });
+    return (await take(one)).length > 0;
+  };
+  const fail = async () => {
+    const [ofOne] = await startTrying(office);
+    const attempt = attemptIn(ofOne);
+    await state(one, { failed: [{ peer: two.id, attempt: attempt + 1, tried: [] }] });
+    const tried = [{ endpoint: '203.0.113.3:4711', outcome: 'no-answer' as const }];
+    await state(one, { failed: [{ peer: two.id, attempt, tried }] });
+    const [pair] = await office.pairs();
+    expect(JSON.parse(pair?.data ?? '')).toMatchObject({ tried: { [one.id]: tried }, nats: ['unknown', 'unknown'] });
+  };
+  await fail();
+  plane.clock.advance(23_000);
+  expect(await wants()).toBe(false);
+  plane.clock.advance(14_000);
+  await fail();
+  plane.clock.advance(47_000);
+  expect(await wants()).toBe(false);
+  await state(two, { candidates: ['192.168.1.9:51820'] });
+  expect(await wants()).toBe(true);
+});
+
+test.each([
+  ['its own endpoints', { candidates: ['192.168.1.9:51820'] }, '203.0.113.2'],
+  ['its address', { candidates: [] }, '203.0.113.99'],
+  ['nothing', { candidates: [] }, '203.0.113.2'],
+])('a host that changes %s may try again soon', async (what, signals, from) => {
+  const office = await startPaths();
+  const { one, two, state, take, plane } = office;
+  const attempt = attemptIn((await startTrying(office))[0]);
+  await state(two, { failed: [{ peer: one.id, attempt, tried: [] }] });
+  plane.clock.advance(6_000);
+  await state({ ...one, from }, signals);
+  await state(one, { wanted: [two.id] });
+  expect((await take(two)).length > 0).toBe(what !== 'nothing');
+});
+
+test('an endpoint that a connector sees change lets a pair try again soon', async () => {
+  const office = await startPaths();
+  const { one, two, relay, state, take, plane } = office;
+  const attempt = attemptIn((await startTrying(office))[0]);
+  await state(two, { failed: [{ peer: one.id, attempt, tried: [] }] });
+  plane.clock.advance(6_000);
+  await state(relay, observedAs('203.0.113.3:999', two));
+  await state(one, { wanted: [two.id] });
+  expect(await take(two)).toEqual([{ kind: 'candidates', data: { peers: [one.id] } }]);
+});
+
+test('a path that was lost after a while, or was idle, may be tried at once, and a false start may not', async () => {
+  for (const [why, usedMs, isAtOnce] of [
+    ['lost', minute, true],
+    ['moved', minute, true],
+    ['idle', 1000, true],
+    ['lost', 1000, false],
+  ] as const) {
+    const office = await startPaths();
+    const { one, two, state, take, plane } = office;
+    const attempt = attemptIn((await startTrying(office))[0]);
+    for (const [host, peer] of [
+      [one, two],
+      [two, one],
+    ] as const)
+      await state(host, { proven: [{ peer: peer.id, attempt }] });
+    await take(two);
+    plane.clock.advance(usedMs);
+    await state(one, { candidates: [], ended: [{ peer: two.id, why }], wanted: [two.id] });
+    const again = isAtOnce ? [{ kind: 'candidates', data: { peers: [one.id] } }] : [];
+    expect([why, usedMs, await take(two)]).toEqual([
+      why,
+      usedMs,
+      [{ kind: 'return', data: { peer: one.id } }, ...again],
+    ]);
+  }
+});
+
+test('a host that wants a path that it had has lost it', async () => {
+  const office = await startPaths();
+  const { one, two, state, take, plane } = office;
+  const attempt = attemptIn((await startTrying(office))[0]);
+  for (const [host, peer] of [
+    [one, two],
+    [two, one],
+  ] as const)
+    await state(host, { proven: [{ peer: peer.id, attempt }] });
+  await take(one);
+  await state(two, { wanted: [one.id] });
+  expect(await take(one)).toEqual([]);
+  plane.clock.advance(minute);
+  await state(two, { candidates: [], wanted: [one.id] });
+  expect((await take(one)).map(({ kind }) => kind)).toEqual(['return', 'candidates']);
+});
+
+test('hosts whose NATs use a port for each destination rest for long, and try in the same LAN alone', async () => {
+  const office = await startPaths();
+  const { one, two, relay, add, state, take, pairs, plane } = office;
+  const second = await add({ peer_type: 'connector', endpoint: '198.51.100.2:51820' });
+  const gather = async () => {
+    await state(one, { candidates: ['192.168.1.7:51820'], wanted: [two.id] });
+    await state(two, { candidates: ['192.168.1.8:51820'] });
+    for (const [index, peer] of [one, two].entries())
+      for (const [port, connector] of [relay, second].entries())
+        await state(connector, observedAs(`203.0.113.${50 + index}:${1000 + port}`, peer));
+  };
+  await gather();
+  const [pair] = await pairs();
+  expect(pair).toMatchObject({ state: 'resting' });
+  expect(JSON.parse(pair?.data ?? '')).toMatchObject({ nats: ['symmetric', 'symmetric'] });
+  expect(Date.parse(pair?.next_at ?? '') - plane.clock.now().getTime()).toBe(30 * minute);
+  expect(endpointsIn([...(await take(one)), ...(await take(two))])).toEqual([]);
+  plane.clock.advance(30 * minute);
+  for (const peer of [one, two]) Object.assign(peer, { from: '203.0.113.77' });
+  await gather();
+  expect([endpointsIn(await take(one)), endpointsIn(await take(two))]).toEqual([
+    ['192.168.1.8:51820'],
+    ['192.168.1.7:51820'],
+  ]);
+});
+
+test('with a second connector, a NAT of one known port waits for what that one sees', async () => {
+  const { one, two, relay, add, state, take } = await startPaths();
+  const second = await add({ peer_type: 'connector', endpoint: '198.51.100.2:51820' });
+  await state(one, { candidates: [], wanted: [two.id] });
+  await state(two, { candidates: [] });
+  await state(second, observedAs('203.0.113.2:1', one));
+  await state(relay, { ...observedAs('203.0.113.2:2', one) });
+  await state(relay, { ...observedAs('203.0.113.3:3', two) });
+  expect(await take(one)).toEqual([]);
+  await state(second, observedAs('203.0.113.3:3', two));
+  expect(endpointsIn(await take(one))).toEqual(['203.0.113.3:3']);
+});
+
+test('at most three connectors observe, in service and with a public endpoint, the relay first', async () => {
+  const { one, two, relay, add, state, take, plane, token, network } = await startPaths();
+  const connector = (endpoint?: string) => add({ peer_type: 'connector', ...(endpoint && { endpoint }) });
+  const hidden = [await connector(), await connector('192.168.7.1:51820'), await connector('198.51.100.3:51820')];
+  const body = { suspended: true };
+  await plane.call('PATCH', `/api/networks/${network}/peers/${hidden[2]?.id}`, { token, body });
+  const open = [relay];
+  for (const host of ['198.51.100.5', 'edge.example.net', '198.51.100.7']) open.push(await connector(`${host}:51820`));
+  await state(one, { candidates: [], wanted: [two.id] });
+  const asked: number[] = [];
+  for (const peer of [...hidden.slice(0, 2), ...open]) if ((await take(peer)).length > 0) asked.push(peer.id);
+  expect(asked).toEqual(open.slice(0, 3).map(({ id }) => id));
+});
+
+test('without a connector that observes, hosts try in the LAN and over IPv6 alone', async () => {
+  const { one, two, relay, state, take, plane, token, network } = await startPaths();
+  const body = { endpoint: '192.168.7.1:51820' };
+  await plane.call('PATCH', `/api/networks/${network}/peers/${relay.id}`, { token, body });
+  await state(one, { candidates: ['[2001:db8::1]:51820'], wanted: [two.id] });
+  await state(two, { candidates: ['[2001:db8::2]:51820'] });
+  expect(endpointsIn(await take(one))).toEqual(['[2001:db8::2]:51820']);
+});
+
+test('rows that are of no use any more are deleted by the next statement', async () => {
+  const office = await startPaths();
+  const { one, two, add, state, plane, pairs } = office;
+  const attempt = attemptIn((await startTrying(office))[0]);
+  for (const [host, peer] of [
+    [one, two],
+    [two, one],
+  ] as const)
+    await state(host, { proven: [{ peer: peer.id, attempt }] });
+  const [three, four] = [await add(), await add()];
+  await startTrying({ ...office, one: three, two: four });
+  const count = () =>
+    withDatabase(plane.dataDir, async (db) => ({
+      starts: (await db.selectFrom('path_starts').selectAll().execute()).length,
+      endpoints: (await db.selectFrom('peer_endpoints').selectAll().execute()).length,
+    }));
+  expect([await count(), (await pairs()).length]).toEqual([{ starts: 4, endpoints: 8 }, 2]);
+  plane.clock.advance(minute + 1);
+  await state(one, {});
+  expect([await count(), (await pairs()).length]).toEqual([{ starts: 0, endpoints: 8 }, 2]);
+  plane.clock.advance(31 * minute);
+  await state(one, {});
+  expect([await count(), (await pairs()).map((pair) => pair.state)]).toEqual([{ starts: 0, endpoints: 0 }, ['direct']]);
+  plane.clock.advance(24 * 60 * minute);
+  await state(one, {});
+  expect(await pairs()).toEqual([]);
+});
+
+test('all rows of a network go with it, and those of a peer with the peer', async () => {
+  const office = await startPaths();
+  const { one, two, plane, token, network, pairs } = office;
+  await startTrying(office);
+  const endpoints = () =>
+    withDatabase(plane.dataDir, async (db) => {
+      const rows = await db.selectFrom('peer_endpoints').select(['peer_id', 'source']).execute();
+      return rows.map(({ peer_id, source }) => [peer_id, source]);
+    });
+  await plane.call('DELETE', `/api/networks/${network}/peers/${two.id}`, { token });
+  expect([await pairs(), (await endpoints()).toSorted()]).toEqual([
+    [],
+    [
+      [one.id, office.relay.id],
+      [one.id, one.id],
+    ].toSorted(),
+  ]);
+  await plane.call('DELETE', `/api/networks/${network}`, { token });
+  expect(await endpoints()).toEqual([]);
+  const starts = await withDatabase(plane.dataDir, (db) => db.selectFrom('path_starts').selectAll().execute());
+  expect(starts).toEqual([]);
+});
