@@ -1,0 +1,212 @@
+import { setImmediate } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { passNetwork } from '../../../../src/app/reconcile/pass.ts';
+import { PathListener } from '../../../../src/app/run/paths/path-listener.ts';
+import type { PeerMessage } from '../../../../src/contract/network.ts';
+import { disabledIpv6Key } from '../../../../src/core/host-state/sysctl-keys.ts';
+import { features } from '../../../../src/core/map/features.ts';
+import { hostPrefix } from '../../../../src/core/net/cidr.ts';
+import { probeAddressOf, probePrefixOf } from '../../../../src/core/paths/probe-address.ts';
+import { address, dialled, peer } from '../../../core/samples.ts';
+import { joinedTo, mapAt } from '../../joined-state.ts';
+import { SimulatedHost } from '../../simulated-host.ts';
+
+const connector = peer(2, { type: 'connector', endpoint: dialled(2) });
+const laptop = peer(3);
+const map = { ...mapAt('"1"', [connector, laptop]), relay: 2 };
+const joined = { ...joinedTo(map), features };
+const network = map.id ?? 0;
+const probes = probePrefixOf(network, 3);
+const endpoint = '198.51.100.7:51820';
+const attempt: PeerMessage = {
+  kind: 'try',
+  data: { peer: 3, attempt: 5, endpoints: [endpoint], start_in_ms: 500, first: true },
+} as const;
+const agreed: PeerMessage & { kind: 'switch' } = { kind: 'switch', data: { peer: 3, attempt: 5, switch_in_ms: 300 } };
+
+/** The clock of a host advances to the next end of a sleep when nothing else is to do. */
+class Clock {
+  readonly #host: SimulatedHost;
+  #sleeping: { readonly at: number; readonly wake: () => void }[] = [];
+
+  constructor(host: SimulatedHost) {
+    this.#host = host;
+  }
+
+  sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((wake) => {
+      this.#sleeping.push({ at: this.#host.seconds + milliseconds / 1000, wake });
+      signal?.addEventListener('abort', () => wake());
+    });
+  }
+
+  async advance(): Promise<void> {
+    for (let turn = 0; turn < 10; turn += 1) await setImmediate();
+    const next = Math.min(...this.#sleeping.map(({ at }) => at));
+    this.#host.seconds = Math.max(this.#host.seconds, next);
+    const due = this.#sleeping.filter(({ at }) => at <= next);
+    this.#sleeping = this.#sleeping.filter(({ at }) => at > next);
+    for (const { wake } of due) wake();
+  }
+}
+
+/** A host that runs the listener, and the other side of its paths. */
+async function start() {
+  const host = await SimulatedHost.with(joined);
+  host.actual = { ...host.actual, sysctls: { ...host.actual.sysctls, [disabledIpv6Key('default')]: '0' } };
+  const update = { map: null, resolved: null };
+  const ended = new AbortController();
+  let triggered = 0;
+  const clock = new Clock(host);
+  const tools = { ...host.tools, sleep: (ms: number, signal?: AbortSignal) => clock.sleep(ms, signal) };
+  const listener = new PathListener(tools, 'cpn0', () => (triggered += 1));
+  const pass = async () => {
+    const made = await passNetwork(host.tools, 'cpn0', update, { withinMs: 1 });
+    if (made !== null) listener.onPass(made);
+  };
+  await pass();
+  const running = listener.run(ended.signal);
+  const until = async (holds: () => boolean) => {
+    for (let turn = 0; turn < 500 && !holds(); turn += 1) await clock.advance();
+    expect(holds()).toBe(true);
+  };
+  return {
+    host,
+    clock,
+    pass,
+    until,
+    listener,
+    triggered: () => triggered,
+    signals: host.service.pathSignals,
+    send: (...messages: PeerMessage[]) => listener.receive(messages),
+    entry: () => host.actual.device?.peers.find(({ publicKey }) => publicKey === laptop.publicKey),
+    async [Symbol.asyncDispose]() {
+      ended.abort();
+      await running;
+    },
+  };
+}
+
+type Started = Awaited<ReturnType<typeof start>>;
+
+/** The other side answers as soon as this host sends to its endpoint. */
+async function prove({ host, until, entry, send, signals }: Started): Promise<void> {
+  host.onEcho = (to) => to === probeAddressOf(network, 3);
+  send(attempt);
+  await until(() => entry()?.endpoint != null);
+  host.updatePeer(3, { latestHandshake: Math.floor(host.tools.now().getTime() / 1000), rxBytes: 156, txBytes: 180 });
+  await until(() => signals.some(({ proven }) => proven !== undefined));
+}
+
+it('requests a path to a relayed peer to which packets go, and gives its own candidates', async () => {
+  await using started = await start();
+  const { host, signals, until } = started;
+  host.destinations = [laptop.address, address('10.77.0.99'), connector.address];
+  host.sent = 1;
+  await until(() => host.seconds > 1_010);
+  expect(signals).toEqual([]);
+  host.sent = 100;
+  await until(() => signals.length > 0);
+  expect(signals[0]?.wanted).toEqual([3]);
+  expect(signals[0]?.candidates).toBeDefined();
+});
+
+it('gives no candidates if the operator turned that off', async () => {
+  await using started = await start();
+  const { host, signals, send, until, pass } = started;
+  await host.tools.store.write({ ...joined, options: { ...joined.options, localCandidates: false } });
+  await pass();
+  send({ kind: 'candidates', data: { peers: [3] } });
+  await until(() => signals.length > 0);
+  expect(signals).toEqual([{ candidates: [] }]);
+});
+
+it('tries a candidate with no packet of the network, proves it by echoes, and switches at the agreed moment', async () => {
+  await using started = await start();
+  const { clock, send, until, entry, signals, triggered } = started;
+  await prove(started);
+  expect(signals).toEqual([{ proven: [{ peer: 3, attempt: 5 }] }]);
+  expect(entry()?.allowedIps).toEqual([probes]);
+  send({ ...agreed, data: { ...agreed.data, attempt: 4 } });
+  await clock.advance();
+  expect(entry()?.allowedIps).toEqual([probes]);
+  send(agreed);
+  await until(() => triggered() > 0);
+  expect(entry()?.allowedIps.toSorted()).toEqual([hostPrefix(laptop.address), probes].toSorted());
+});
+
+it('leaves nothing of a path that no candidate gives', async () => {
+  await using started = await start();
+  const { send, until, entry, signals, host } = started;
+  send(attempt);
+  await until(() => signals.length > 0);
+  expect(signals).toEqual([{ failed: [{ peer: 3, attempt: 5, tried: [{ endpoint, outcome: 'no-answer' }] }] }]);
+  expect(entry()).toBeUndefined();
+  expect(host.actual.device?.peers).toHaveLength(1);
+});
+
+it('returns to the relay alone when the path stops answering, and a pass agrees', async () => {
+  await using started = await start();
+  const { host, clock, send, until, entry, signals, pass, triggered } = started;
+  await prove(started);
+  send(agreed);
+  await until(() => triggered() > 0);
+  await pass();
+  expect(entry()?.allowedIps).toContain(hostPrefix(laptop.address));
+  host.onEcho = () => false;
+  for (let sent = 1; signals.length < 2 && sent < 200; sent += 1) {
+    host.updatePeer(3, { txBytes: 1_000 * sent });
+    await clock.advance();
+  }
+  expect(signals.at(-1)).toEqual({ ended: [{ peer: 3, why: 'lost' }] });
+  expect(entry()?.allowedIps ?? []).toEqual([]);
+  await pass();
+  expect(entry()).toBeUndefined();
+  const relay = host.actual.device?.peers[0];
+  expect(relay?.allowedIps).toContain('10.77.0.0/24');
+});
+
+it('returns with the other side, and states nothing', async () => {
+  await using started = await start();
+  const { send, until, entry, signals, triggered } = started;
+  await prove(started);
+  send(agreed);
+  await until(() => triggered() > 0);
+  send({ kind: 'return', data: { peer: 3 } });
+  await until(() => triggered() > 1);
+  expect(entry()?.allowedIps).toEqual([]);
+  expect(signals).toHaveLength(1);
+});
+
+it('finds the paths of an earlier daemon in the table, and watches them', async () => {
+  await using started = await start();
+  const { host, send, until, triggered, pass } = started;
+  await prove(started);
+  send(agreed);
+  await until(() => triggered() > 0);
+  await pass();
+  const later = new PathListener(host.tools, 'cpn0', () => {});
+  const made = await passNetwork(host.tools, 'cpn0', { map: null, resolved: null }, { withinMs: 1 });
+  if (made !== null) later.onPass(made);
+  expect(made?.changes).toEqual([]);
+  later.receive([{ kind: 'return', data: { peer: 3 } }]);
+  await until(
+    () => host.actual.device?.peers.find(({ publicKey }) => publicKey === laptop.publicKey)?.allowedIps.length === 0,
+  );
+});
+
+it('states the endpoints that it observes, and whether they stood', async () => {
+  await using started = await start();
+  const { host, send, until, signals, pass } = started;
+  host.updatePeer(2, { latestHandshake: 100 });
+  send({ kind: 'observe', data: { peers: [2, 9] } });
+  await until(() => signals.length === 1);
+  host.updatePeer(2, { latestHandshake: 220 });
+  await pass();
+  send({ kind: 'observe', data: { peers: [2] } });
+  await until(() => signals.length === 2);
+  expect(signals.map(({ observed }) => observed)).toEqual([
+    [{ peer: 2, endpoint: '203.0.113.2:51820', stood: false }],
+    [{ peer: 2, endpoint: '203.0.113.2:51820', stood: true }],
+  ]);
+});
