@@ -104,12 +104,20 @@ const TABLE: readonly Rule[] = [
   { files: 'src/app/status/', may: APP_ROOMS, types: APP_TYPES },
   {
     files: 'src/app/run/*',
-    may: [...APP, 'src/app/reconcile/', 'src/app/networks/', 'src/app/run/listeners/', 'src/app/run/health/'],
+    may: [
+      ...[...APP, 'src/app/reconcile/', 'src/app/networks/'],
+      ...['src/app/run/listeners/', 'src/app/run/health/', 'src/app/run/paths/'],
+    ],
     types: APP_TYPES,
   },
   {
     files: 'src/app/run/health/',
     may: [...APP, 'src/app/reconcile/', 'src/app/lan/', 'src/app/run/*'],
+    types: APP_TYPES,
+  },
+  {
+    files: 'src/app/run/paths/',
+    may: [...APP, 'src/app/reconcile/', 'src/app/run/*', 'src/app/run/health/'],
     types: APP_TYPES,
   },
   {

@@ -5,7 +5,7 @@ import type { PacketRule } from './packet-rule.ts';
 /** The set of addresses in the network to which packets left this host lately. */
 export const destinationSet = 'destinations';
 /** Seconds for which an address stays after the latest packet to it. */
-export const destinationSeconds = 300;
+const destinationSeconds = 300;
 /** Beyond this number, the kernel adds no address. */
 const mostDestinations = 4096;
 

@@ -73,7 +73,7 @@ export function computeDesired(intent: DesiredInputs, constraints: RouteConstrai
   const { hasNft, vrf, others, reached = noneReached } = intent.forwarding;
   // Without packet rules, a closed network carries nothing.
   const isSilent = map.rules !== undefined && !hasNft && !intent.forwarding.ignoresRules;
-  // Without a named relay, a switch of paths would change the sender's address, and end connections.
+  // Without a named relay, a switch of paths would change the sender's address.
   const mayHavePaths = intent.paths !== undefined && map.relay !== undefined && !isSilent;
   const paths = mayHavePaths ? (intent.paths ?? []) : [];
   const topology = reachPeers({ ...view, paths });

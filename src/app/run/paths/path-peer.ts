@@ -49,7 +49,7 @@ export function findPaths({ state, actual }: Evaluation): readonly PathPeer['id'
   return findDevicePaths(actual.device, map, self).filter((id) => typeof id === 'number');
 }
 
-/** Adds the peer anew for a trial: an endpoint starts a handshake. */
+/** Adds the peer again for a trial: an endpoint starts a handshake. */
 export function renewForTrial(link: string, peer: PathPeer, endpoint: SocketEndpoint | null, keepalive: number): Step {
   const { publicKey, presharedKey, probes } = peer;
   return {
