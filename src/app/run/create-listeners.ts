@@ -60,7 +60,10 @@ export function createListeners(context: ListenerContext): readonly PassListener
     new PassLogger(tools.log, link),
     damper,
     failures,
-    new RoamingListener(tools, link, () => failures.move()),
+    new RoamingListener(tools, link, () => {
+      failures.move();
+      paths.move();
+    }),
     new MtuProber(tools, link, update),
     new LanProber(tools, link, update.trigger),
     drops,

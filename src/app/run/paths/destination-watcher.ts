@@ -3,11 +3,12 @@ import type { Address } from '../../../core/net/cidr.ts';
 import type { Tools } from '../../tools.ts';
 
 /** Milliseconds between two readings of the interface's counter, which start no process. */
-const every = 2_000;
+const every = 1_000;
 /** Milliseconds between two readings of the destinations, which start one. */
 const pause = 10_000;
-/** Fewer packets between two readings are no use of a path. */
+/** Fewer packets within this many readings are no use of a path. */
 const leastPackets = 3;
+const readingsTogether = 10;
 
 /** Reports the addresses in the network to which this host sends, while it sends. */
 export class DestinationWatcher {
@@ -15,6 +16,7 @@ export class DestinationWatcher {
   readonly #link: string;
   readonly #onUse: (addresses: readonly Address[]) => void;
   #isFollowing = false;
+  #readAt = Number.NEGATIVE_INFINITY;
   #wake = () => {};
 
   constructor(
@@ -32,12 +34,17 @@ export class DestinationWatcher {
     if (isFollowing) this.#wake();
   }
 
+  /** Reads the destinations as soon as packets leave. */
+  hurry(): void {
+    this.#readAt = Number.NEGATIVE_INFINITY;
+  }
+
   async run(signal: AbortSignal): Promise<void> {
     const { host, sleep, monotonic } = this.#tools;
     if (!host.countSent || !host.readRecentDestinations) return;
     signal.addEventListener('abort', () => this.#wake());
     let before: number | null = null;
-    let readAt = Number.NEGATIVE_INFINITY;
+    let reading = 0;
     while (!signal.aborted) {
       if (!this.#isFollowing) {
         await new Promise<void>((resolve) => {
@@ -48,9 +55,10 @@ export class DestinationWatcher {
       try {
         const sent = await host.countSent(this.#link);
         const isUsed = sent !== null && before !== null && sent - before >= leastPackets;
-        if (before === null || isUsed || sent === null || sent < before) before = sent;
-        if (isUsed && (monotonic() - readAt) * 1000 >= pause) {
-          readAt = monotonic();
+        reading = isUsed ? 0 : (reading + 1) % readingsTogether;
+        if (reading === 0 || before === null || sent === null || sent < before) before = sent;
+        if (isUsed && (monotonic() - this.#readAt) * 1000 >= pause) {
+          this.#readAt = monotonic();
           this.#onUse(await host.readRecentDestinations(this.#link));
         }
       } catch (error) {

@@ -16,7 +16,7 @@ import type { Evaluation } from '../../reconcile/evaluate-network.ts';
 import type { Pass } from '../../reconcile/pass.ts';
 import type { Tools } from '../../tools.ts';
 import { readTraffic } from '../health/renew-peers.ts';
-import type { PassListener, ResetCause } from '../pass-listener.ts';
+import type { PassListener } from '../pass-listener.ts';
 import { DestinationWatcher } from './destination-watcher.ts';
 import { ObservedEndpoints } from './observed-endpoints.ts';
 import { findPathPeers, findPaths, type PathPeer, removeTrial, switchToPath, switchToRelay } from './path-peer.ts';
@@ -29,6 +29,8 @@ const mostPairs = 32;
 const probeMs = 700;
 /** Bytes of a packet that passes on every path. */
 const probeBytes = 84;
+/** Milliseconds between two requests for one peer, which double from the first to the last. */
+const retry = { baseMs: 30_000, capMs: 1_800_000 };
 /** Milliseconds to the control plane and back, until it was measured. */
 const usualRoundTrip = 100;
 
@@ -47,6 +49,8 @@ export class PathListener implements PassListener {
   readonly #attempts = new Map<number, Promise<void>>();
   /** Milliseconds at which peers were added with an endpoint. */
   readonly #additions: number[] = [];
+  /** How often a path to each peer was requested since it last had one, and when to do so again. */
+  readonly #requests = new Map<number, { readonly count: number; readonly nextAt: number }>();
   #evaluation: Evaluation | null = null;
   #peers: ReadonlyMap<number, PathPeer> = new Map();
   /** Null before the first pass: the table of WireGuard may have paths of an earlier process. */
@@ -72,8 +76,10 @@ export class PathListener implements PassListener {
     this.#wake();
   }
 
-  reset(cause: ResetCause): void {
-    if (cause === 'underlay' || cause === 'wake') void this.#handle({ event: 'moved' });
+  /** Returns to the relay: this host may have moved, and its peers may not have its new endpoint. */
+  move(): void {
+    this.#requests.clear();
+    void this.#handle({ event: 'moved' });
   }
 
   /** Does what the control plane's messages request, without delaying the caller. */
@@ -117,10 +123,17 @@ export class PathListener implements PassListener {
     if (evaluation === null) return;
     const isUsed = new Set(addresses.map((each) => `${each}`));
     const busy = new Set([...this.#attempts.keys(), ...(this.#paths ?? []).map(({ peer }) => Number(peer))]);
+    const now = this.#now();
+    const isDue = (id: number) => now >= (this.#requests.get(id)?.nextAt ?? 0);
     const wanted = [...this.#peers.values()]
-      .filter(({ id, address }) => !busy.has(id) && isUsed.has(address))
+      .filter(({ id, address }) => !busy.has(id) && isUsed.has(address) && isDue(id))
       .map(({ id }) => id)
-      .slice(0, mostPairs - busy.size);
+      .slice(0, Math.max(0, mostPairs - busy.size));
+    for (const id of wanted) {
+      const count = (this.#requests.get(id)?.count ?? 0) + 1;
+      const pause = Math.min(retry.baseMs * 2 ** (count - 1), retry.capMs) * (0.8 + 0.4 * Math.random());
+      this.#requests.set(id, { count, nextAt: now + pause });
+    }
     if (wanted.length > 0) void this.#signal({ wanted, candidates: this.#candidates(evaluation) });
   }
 
@@ -175,10 +188,9 @@ export class PathListener implements PassListener {
       const others = (this.#paths ?? []).flatMap(({ peer: id }) =>
         id === peer.id ? [] : (this.#peers.get(Number(id)) ?? []),
       );
-      await this.#tools.store.lock(() =>
-        this.#tools.host.apply(
-          isDirect ? switchToPath(this.#link, peer) : switchToRelay(this.#link, peer, evaluation, others),
-        ),
+      // Without the lock: the agreed moment does not wait for a pass, which leaves the peer alone.
+      await this.#tools.host.apply(
+        isDirect ? switchToPath(this.#link, peer) : switchToRelay(this.#link, peer, evaluation, others),
       );
       const facts = { interface: this.#link, peer: peer.name };
       if (isDirect) this.#tools.log.info(facts, 'a peer is reached directly');
@@ -188,6 +200,8 @@ export class PathListener implements PassListener {
           'a peer is reached through the relay',
         );
       this.#trigger();
+      this.#requests.delete(peer.id);
+      if (!isDirect) this.#destinations.hurry();
       if (!isDirect && action.why !== null) await this.#signal({ ended: [{ peer: peer.id, why: action.why }] });
     } catch (error) {
       if (!(error instanceof CpnError)) throw error;

@@ -62,6 +62,7 @@ export async function runAttempt(
         if (action.do === 'probe') probing = probePath(tools, peer, link, mtu);
         if (action.do === 'renew') {
           if (action.endpoint !== null) additions.push(now());
+          additions.splice(0, additions.length - additionRate.most);
           await tools.host.apply(renewForTrial(link, peer, action.endpoint, trialKeepalive));
         }
         if (result !== null) {
