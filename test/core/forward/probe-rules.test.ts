@@ -16,7 +16,7 @@ function firewallOf(changes: Partial<NetworkMap> = {}, self = laptop): Firewall 
   const forwarding = { sysctls, receipt: [], others: [], hasNft: true };
   const map = { ...office, peers: office.peers.map((each) => (each.id === self.id ? self : each)), ...changes };
   const constraints = { ...usualConstraints, allowed: [everything] };
-  return desireFor(self, map, { forwarding }, constraints).firewall as Firewall;
+  return desireFor(self, map, { forwarding, paths: [] }, constraints).firewall as Firewall;
 }
 
 const textsOf = ({ rules }: Firewall, chain: string) =>

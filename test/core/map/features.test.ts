@@ -23,7 +23,7 @@ describe('the features of a description', () => {
       ] as const),
       ...(['map-removed', 'map-etag', 'map-instance', 'map-messages', 'map-deletion'] as const),
       ...(['peer-report', 'peer-follows-relay', 'peer-enforces-rules', 'peer-map'] as const),
-      ...(['peer-refused', 'peer-masquerades'] as const),
+      ...(['peer-refused', 'peer-masquerades', 'peer-paths'] as const),
     ];
     const earlier = features.filter((feature) => !later.includes(feature));
     expect(findFeatures(JSON.parse(text), '')).toEqual(earlier);

@@ -117,7 +117,8 @@ describe('a peer under trial', () => {
 /** What a host should be, with any of the paths that it could have. */
 const desires = fc
   .tuple(networksWithExit, fc.nat(), fc.boolean(), fc.uniqueArray(fc.integer({ min: 1, max: 12 })))
-  .map(([map, at, acceptRoutes, paths]) => {
+  .map(([given, at, acceptRoutes, paths]) => {
+    const map = { ...given, relay: given.relay ?? 1 };
     const self = map.peers[at % map.peers.length] as Peer;
     return { map, self, paths, desired: desireFor(self, map, { options: { ...options, acceptRoutes }, paths }) };
   });
