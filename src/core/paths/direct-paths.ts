@@ -7,7 +7,7 @@
 import { areKeepalives } from '../health/traffic.ts';
 import type { ActualPeer } from '../host-state/actual.ts';
 import type { PeerId } from '../map/model.ts';
-import type { ProvenBy } from './attempt.ts';
+import type { ProvenBy } from './attempt-state.ts';
 
 export interface DirectPath {
   readonly peer: PeerId;

@@ -2,13 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ActualPeer } from '../../../src/core/host-state/actual.ts';
 import { parseEndpoint, type SocketEndpoint } from '../../../src/core/net/endpoint.ts';
-import {
-  type Attempt,
-  type AttemptAction,
-  advanceAttempt,
-  attemptMs,
-  beginAttempt,
-} from '../../../src/core/paths/attempt.ts';
+import { advanceAttempt, attemptMs, beginAttempt } from '../../../src/core/paths/attempt.ts';
+import type { Attempt, AttemptAction } from '../../../src/core/paths/attempt-state.ts';
 import { probePrefixOf } from '../../../src/core/paths/probe-address.ts';
 import { keyPair, prefix, underlay } from '../samples.ts';
 import { type Ended, lanOf, outsideOf, type PairOptions, type Router, runPair } from './simulated-pair.ts';
@@ -88,7 +83,7 @@ describe('an attempt', () => {
         expect(mostPackets(ended)).toBeLessThanOrEqual(8);
         expect(ended.proven[0] === null).toBe(ended.proven[1] === null);
       }),
-      { numRuns: 50 },
+      { numRuns: 30 },
     );
   });
 

@@ -1,13 +1,7 @@
 import type { ActualPeer } from '../../../src/core/host-state/actual.ts';
 import { parseEndpoint, type SocketEndpoint } from '../../../src/core/net/endpoint.ts';
-import {
-  type AttemptAction,
-  advanceAttempt,
-  beginAttempt,
-  type ProbeResult,
-  type TriedCandidate,
-  trialKeepalive,
-} from '../../../src/core/paths/attempt.ts';
+import { advanceAttempt, beginAttempt, trialKeepalive } from '../../../src/core/paths/attempt.ts';
+import type { AttemptAction, ProbeResult, TriedCandidate } from '../../../src/core/paths/attempt-state.ts';
 import { keyPair, prefix, underlay } from '../samples.ts';
 
 /**

@@ -15,13 +15,16 @@ class World {
   readonly #cuts: readonly Cut[];
   readonly #topologies: ReadonlyMap<Peer, Topology>;
 
-  constructor(map: NetworkMap, cuts: readonly Cut[]) {
+  /** @param paths pairs of hosts with a direct path that both use */
+  constructor(map: NetworkMap, cuts: readonly Cut[], paths: readonly Cut[] = []) {
     this.map = map;
     this.#cuts = cuts;
     this.#topologies = new Map(
       map.peers.map((self) => {
         const failed = this.#failuresOf(self);
-        if (!self.via) return [self, reachPeers({ map, self, acceptRoutes: true, failed, takesRange: true })];
+        const used = paths.filter((path) => path.includes(self)).flat();
+        const view = { map, self, acceptRoutes: true, failed, takesRange: true, paths: used.map(({ id }) => id) };
+        if (!self.via) return [self, reachPeers(view)];
         // A device has one peer, with the whole range.
         const reaches = map.peers
           .filter(({ id }) => id === self.via?.connector)
@@ -162,6 +165,28 @@ describe('packets arrive', () => {
         }
         // The connector reaches the host through another one; the host’s probe of this connector fails.
         expect(world.answers(connector, host.address)).toBe(true);
+      }),
+    );
+  });
+
+  it('and their answers do over direct paths, with the address of their sender, while all others keep their way', () => {
+    fc.assert(
+      fc.property(worlds, fc.array(fc.tuple(fc.nat(), fc.nat()), { maxLength: 4 }), (map, chosen) => {
+        const hidden = map.peers.filter(isHidden);
+        fc.pre(hidden.length > 1);
+        const paths = chosen
+          .map(([one, other]) => [hidden[one % hidden.length], hidden[other % hidden.length]] as unknown as Cut)
+          .filter(([one, other]) => one !== other);
+        const [before, world] = [new World(map, []), new World(map, [], paths)];
+        for (const from of map.peers) {
+          for (const to of map.peers.filter((each) => each !== from)) {
+            expect(world.answers(from, to.address)).toBe(true);
+            const isDirect = paths.some((path) => path.includes(from) && path.includes(to));
+            const way = isDirect ? [from, to] : before.walk(from, to.address)?.map(({ at }) => at);
+            expect(world.walk(from, to.address)?.map(({ at }) => at)).toEqual(way);
+            if (isDirect) expect(world.sourceAt(from, to.address)).toBe(from.address);
+          }
+        }
       }),
     );
   });
