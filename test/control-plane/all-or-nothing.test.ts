@@ -253,12 +253,20 @@ const all: Readonly<Record<string, Written>> = {
       const other = await makePeer();
       const messages = new PeerMessages(contextOver(db, plane));
       const probe: PeerMessage = { kind: 'probe', data: { peers: [1] } };
-      const to = new Map([id, other.id].map((each) => [each, probe]));
+      const to = [id, other.id].map((each) => [each, probe] as const);
       return () =>
         messages.send(network, to).then(
           () => true,
           () => false,
         );
+    },
+  },
+  'facts about direct paths': {
+    adds: { peer_endpoints: 1, peer_pairs: 1, peer_messages: 1 },
+    prepare: async () => {
+      const { key, path, peerToken } = await makePeer();
+      const other = (await enroll(plane, key)).body.data.peer.id;
+      return () => as('POST', `${path}/peers/self/paths`, { candidates: [], wanted: [other] }, peerToken);
     },
   },
 };

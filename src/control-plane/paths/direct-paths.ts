@@ -10,7 +10,7 @@ import type { Db } from '../store/tables.ts';
 import { transact } from '../store/transact.ts';
 import { conclude } from './conclude.ts';
 import { receiveSignals } from './receive-signals.ts';
-import { type Effects, type Gathering, Round } from './round.ts';
+import { type Gathering, type Outcome, Round } from './round.ts';
 
 interface DirectPathsOptions {
   /** Milliseconds in which hosts and connectors state endpoints for an attempt. */
@@ -28,13 +28,13 @@ interface DirectPathsOptions {
  */
 export class DirectPaths {
   readonly #context: Context;
-  readonly #messages: Pick<PeerMessages, 'send'>;
+  readonly #messages: Pick<PeerMessages, 'store' | 'deliver'>;
   readonly #options: DirectPathsOptions;
   readonly #timers = new Set<NodeJS.Timeout>();
   #concluding: Promise<void> = Promise.resolve();
   #isStopped = false;
 
-  constructor(context: Context, messages: Pick<PeerMessages, 'send'>, options: DirectPathsOptions) {
+  constructor(context: Context, messages: Pick<PeerMessages, 'store' | 'deliver'>, options: DirectPathsOptions) {
     this.#context = context;
     this.#messages = messages;
     this.#options = options;
@@ -47,15 +47,15 @@ export class DirectPaths {
   async receive(caller: PeerCaller, network: number, signals: PathSignals): Promise<void> {
     const { organizationId: organization } = caller;
     if (caller.networkId !== network) throw new NotFound('network');
-    const effects = await transact(this.#context.db, async (transaction) => {
+    const outcome = await transact(this.#context.db, async (transaction) => {
       const round = await this.#open(transaction, { network, organization });
       if (round === null) throw new NotFound('network');
       await requireAuthor(this.#context, transaction, caller);
       await round.prune();
       await receiveSignals(round, caller, signals);
-      return round.close();
+      return this.#close(round);
     });
-    await this.#apply(network, effects);
+    await this.#apply(network, outcome);
   }
 
   async stop(): Promise<void> {
@@ -75,9 +75,16 @@ export class DirectPaths {
     return new Round({ db, network, organization, now, random, ownSockets: ownSockets() });
   }
 
-  async #apply(network: number, { messages, begun }: Effects): Promise<void> {
+  async #close(round: Round): Promise<Outcome> {
+    const outcome = await round.close();
+    await this.#messages.store(round.db, round.network.id, outcome.messages);
+    return outcome;
+  }
+
+  /** After the commit. */
+  async #apply(network: number, { messages, begun }: Outcome): Promise<void> {
     for (const gathering of begun) this.#schedule(gathering);
-    await this.#messages.send(network, messages);
+    if (messages.length > 0) await this.#messages.deliver(network);
   }
 
   #schedule(gathering: Gathering): void {
@@ -93,14 +100,14 @@ export class DirectPaths {
 
   async #conclude(gathering: Gathering): Promise<void> {
     const { network, a, b, attempt } = gathering;
-    const effects = await transact(this.#context.db, async (transaction) => {
+    const outcome = await transact(this.#context.db, async (transaction) => {
       const round = await this.#open(transaction, gathering);
       await round?.load([a, b]);
       const pair = round?.pairOf(a, b);
       if (!round || pair?.attempt !== attempt) return null;
       await conclude(round, pair, true);
-      return round.close();
+      return this.#close(round);
     });
-    if (effects !== null) await this.#apply(network, effects);
+    if (outcome !== null) await this.#apply(network, outcome);
   }
 }

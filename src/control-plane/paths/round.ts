@@ -20,8 +20,8 @@ export interface Gathering {
   readonly attempt: number;
 }
 
-/** The effects of a round, after its transaction. */
-export interface Effects {
+/** The result of a round. The transaction stores the messages too. */
+export interface Outcome {
   readonly messages: readonly Addressed[];
   readonly begun: readonly Gathering[];
 }
@@ -112,7 +112,7 @@ export class Round {
     return { underWay, used: underWay + direct };
   }
 
-  async close(): Promise<Effects> {
+  async close(): Promise<Outcome> {
     for (const key of [...this.#changed].toSorted()) {
       const pair = this.#pairs.get(key);
       if (pair) await savePair(this.db, toStored(pair, this.network.id));

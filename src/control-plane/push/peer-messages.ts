@@ -38,17 +38,19 @@ export class PeerMessages {
     this.#context = context;
   }
 
-  async send(network: number, messages: Iterable<Addressed>): Promise<void> {
-    const all = [...messages];
-    if (all.length === 0) return;
-    const { db, announce } = this.#context;
-    await transact(db, async (transaction) => {
-      const at = await this.#context.readTime(transaction);
-      const instants = { at: at.toISOString(), since: new Date(at.getTime() - lifetimeMs).toISOString() };
-      await insertMessages(transaction, network, all, instants);
-      await announce(transaction, network, 'messages');
-    });
+  async send(network: number, messages: readonly Addressed[]): Promise<void> {
+    if (messages.length === 0) return;
+    await transact(this.#context.db, (transaction) => this.store(transaction, network, messages));
     await this.deliver(network);
+  }
+
+  /** Stores messages in the transaction of a change. {@link deliver} follows its commit. */
+  async store(transaction: Db, network: number, messages: readonly Addressed[]): Promise<void> {
+    if (messages.length === 0) return;
+    const at = await this.#context.readTime(transaction);
+    const instants = { at: at.toISOString(), since: new Date(at.getTime() - lifetimeMs).toISOString() };
+    await insertMessages(transaction, network, messages, instants);
+    await this.#context.announce(transaction, network, 'messages');
   }
 
   /** Ends the local waits of a network's peers that have messages. */

@@ -2,7 +2,6 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Kysely } from 'kysely';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { PeerMessage } from '../../../src/contract/network.ts';
 import { type PeerCaller, peerOnly } from '../../../src/control-plane/domain/caller.ts';
 import { Acknowledgements } from '../../../src/control-plane/health/acknowledgements.ts';
 import { Evaluator } from '../../../src/control-plane/health/evaluate.ts';
@@ -641,8 +640,7 @@ test('a message that is sent while others are taken ends the next wait, and is t
     withDatabase(plane.dataDir, async (other) => {
       const shared = { ...context };
       const messages = new PeerMessages(shared);
-      const probe = (peer: number) =>
-        new Map<number, PeerMessage>([[one.peerId, { kind: 'probe', data: { peers: [peer] } }]]);
+      const probe = (peer: number): Addressed[] => [[one.peerId, { kind: 'probe', data: { peers: [peer] } }]];
       await messages.send(network, probe(1));
       const inbox = messages.open(one, ['probe']);
       const held = statements.hold(/^delete from "peer_messages" where "id"/, 'after');

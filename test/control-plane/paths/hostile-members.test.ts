@@ -9,7 +9,7 @@ const ownOf = ({ id }: PathPeer) => `[2001:db8::${id}]:51820`;
 test('what a member claims to be its endpoints is given to no one where it may be that of others', async () => {
   const office = await startPaths();
   const { relay, add, plane } = office;
-  const victim = await add({ endpoint: '[2001:db8::99]:51820' });
+  await add({ endpoint: '[2001:db8::99]:51820' });
   const dynamic = await add();
   await office.state(relay, observedAs('[2001:db8::77]:4711', dynamic));
   const port = new URL(plane.url).port;
@@ -17,7 +17,6 @@ test('what a member claims to be its endpoints is given to no one where it may b
     ...['127.0.0.1:51820', '[::1]:22', '10.77.0.3:51820', '192.168.5.9:51820', `127.0.0.1:${port}`],
     ...['[2001:db8::99]:51820', '[2001:db8::77]:4711', '192.0.2.53:53'],
   ];
-  expect(victim.id).not.toBe(dynamic.id);
   const [one, two] = [office.one, office.two].map((peer) => ({ ...peer, from: '203.0.113.77' }));
   if (!one || !two) return expect.unreachable();
   const own = ['192.168.1.7:51820', ownOf(one)];

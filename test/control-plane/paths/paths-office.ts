@@ -14,16 +14,14 @@ export interface PathPeer {
   readonly from: string;
 }
 
-/** Gatherings that end only once all is stated. */
-export const patient = { ...quiet, gatherMs: 1e9 };
-/** Gatherings that end soon. */
+/** Gatherings that end soon; others end only once all is stated. */
 export const hasty = { ...quiet, gatherMs: 50 };
 
 const allKinds: readonly PeerMessageKind[] = ['probe', 'observe', 'candidates', 'try', 'switch', 'return'];
 
 /** Two hosts behind NAT, and a connector with an endpoint, at a control plane behind a proxy. */
 export async function startPaths(options: Partial<ServeOptions> = {}) {
-  const plane = await startPlane({ healthTimes: patient, proxies: [parsePrefix('127.0.0.0/8')], ...options });
+  const plane = await startPlane({ healthTimes: quiet, proxies: [parsePrefix('127.0.0.0/8')], ...options });
   const token = await plane.signIn('owner');
   const network = await makeNetwork(plane, token, { routes: ['192.168.5.0/24'] });
   let count = 0;

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { parsePrefix } from '../../../src/core/net/cidr.ts';
 import { postgres } from '../databases.ts';
-import { makeFolder, startPlane } from '../harness.ts';
-import { attemptIn, endpointsIn, hasty, observedAs, pathActions, patient, startPaths } from './paths-office.ts';
+import { makeFolder, quiet, startPlane } from '../harness.ts';
+import { attemptIn, endpointsIn, hasty, observedAs, pathActions, startPaths } from './paths-office.ts';
 
 test('hosts that want each other at the same moment begin one attempt', async () => {
   const { one, two, relay, state, take, pairs } = await startPaths();
@@ -26,9 +26,9 @@ test('hosts that want each other at the same moment begin one attempt', async ()
 
 test.runIf(postgres)('two replicas serve the hosts of one pair, and a third the connector', async () => {
   const dataDir = makeFolder();
-  const office = await startPaths({ dataDir, healthTimes: patient });
+  const office = await startPaths({ dataDir, healthTimes: quiet });
   const { one, two, relay, plane, network } = office;
-  const others = { dataDir, proxies: [parsePrefix('127.0.0.0/8')], now: plane.clock.now, healthTimes: patient };
+  const others = { dataDir, proxies: [parsePrefix('127.0.0.0/8')], now: plane.clock.now, healthTimes: quiet };
   const there = pathActions(await startPlane(others), network);
   const elsewhere = pathActions(await startPlane(others), network);
   const [ofTwo, ofRelay] = [there.wait(two), elsewhere.wait(relay)];
@@ -55,7 +55,7 @@ test.runIf(postgres)('the replica that began a gathering ends it', async () => {
   const dataDir = makeFolder();
   const office = await startPaths({ dataDir, healthTimes: hasty });
   const { one, two, plane, network, state, untilPairs } = office;
-  const others = { dataDir, proxies: [parsePrefix('127.0.0.0/8')], now: plane.clock.now, healthTimes: patient };
+  const others = { dataDir, proxies: [parsePrefix('127.0.0.0/8')], now: plane.clock.now, healthTimes: quiet };
   const there = pathActions(await startPlane(others), network);
   const waiting = there.wait(two, ['try']);
   await there.state(two, { candidates: ['[2001:db8::2]:51820'] });

@@ -21,6 +21,25 @@ test.each(['last_seen', 'reported_at', 'lost_at'] as const)(
     }),
 );
 
+test('what is stated of direct paths in the future is forgotten', () =>
+  withRows(async ({ db, network, addPeer }) => {
+    const rest = { network_id: network, state: 'resting', attempt: 1, tries: 1, data: '{}' } as const;
+    for (const at of [past, present, future]) {
+      const [a, b] = [await addPeer(), await addPeer()];
+      await db.insertInto('peer_endpoints').values({ peer_id: a, source: b, network_id: network, at }).execute();
+      await db
+        .insertInto('peer_pairs')
+        .values({ ...rest, a, b, started_at: at, at, next_at: future })
+        .execute();
+      await db.insertInto('path_starts').values({ network_id: network, address: '192.0.2.1', starts: 1, at }).execute();
+    }
+    await clampInstants(db, new Date(now));
+    for (const table of ['peer_endpoints', 'peer_pairs', 'path_starts'] as const) {
+      const rows = await db.selectFrom(table).select('at').orderBy('at').execute();
+      expect(rows.map(({ at }) => at)).toEqual([past, present]);
+    }
+  }));
+
 test('rules wait for a confirmation for an hour at most', () =>
   withRows(async ({ db, addNetwork }) => {
     const rules = { mode: 'open', rules: '[]', tests: '[]', require_enforcement: 0, serial: 1, nonce: 'n' } as const;

@@ -189,18 +189,14 @@ test('a message is for its peer, of the kinds that it takes, oldest first, and o
     const probe = (...peers: number[]) => ({ kind: 'probe' as const, data: { peers } });
     const send = (of: number, at: string, to: Parameters<typeof insertMessages>[2], since = ago(day)) =>
       insertMessages(db, of, to, { at, since });
-    await send(
-      network,
-      ago(20),
-      new Map([
-        [one, probe(1)],
-        [two, probe(2)],
-      ]),
-    );
-    await send(network, past, new Map([[one, probe(3)]]));
-    await send(network, present, new Map([[one, probe(4)]]));
-    await send(elsewhere, ago(20), new Map([[other, probe(5)]]));
-    await send(network, past, new Map([[two, { kind: 'return', data: { peer: one } }]]));
+    await send(network, ago(20), [
+      [one, probe(1)],
+      [two, probe(2)],
+    ]);
+    await send(network, past, [[one, probe(3)]]);
+    await send(network, present, [[one, probe(4)]]);
+    await send(elsewhere, ago(20), [[other, probe(5)]]);
+    await send(network, past, [[two, { kind: 'return', data: { peer: one } }]]);
     const addressees = async (since: string) =>
       (await listAddressees(db, network, since)).map(({ peer, kind }) => [peer, kind]).toSorted();
     expect(await addressees(past)).toEqual([
@@ -219,7 +215,7 @@ test('a message is for its peer, of the kinds that it takes, oldest first, and o
     expect(await take(['probe'], past)).toEqual([[probe(4), Date.parse(present)]]);
     expect(await take(['probe'], past)).toEqual([]);
     // What is older than they live goes with the next message of its network.
-    await send(network, present, new Map([[one, probe(6)]]), ago(19));
+    await send(network, present, [[one, probe(6)]], ago(19));
     const left = await db.selectFrom('peer_messages').select('peer_id').orderBy('id').execute();
     expect(left.map(({ peer_id }) => peer_id)).toEqual([other, two, one]);
   }));
@@ -235,9 +231,7 @@ test('messages for more hosts than one statement has are all stored, each with i
       ...{ ...row, label: null, public_key: `${index}`, token_hash: `${index}`, address: `10.99.0.${index}` },
     }));
     const peers = await db.insertInto('peers').values(added).returning('id').execute();
-    const messages = new Map(
-      peers.map(({ id }): [number, PeerMessage] => [id, { kind: 'probe', data: { peers: [id] } }]),
-    );
+    const messages = peers.map(({ id }): [number, PeerMessage] => [id, { kind: 'probe', data: { peers: [id] } }]);
     await insertMessages(db, network, messages, { at: present, since: ago(day) });
     const stored = await db.selectFrom('peer_messages').select(['peer_id', 'data']).orderBy('peer_id').execute();
     expect(stored).toEqual(peers.map(({ id }) => ({ peer_id: id, data: JSON.stringify({ peers: [id] }) })));

@@ -5,11 +5,11 @@ import type { Db } from '../tables.ts';
 export async function insertMessages(
   db: Db,
   network: number,
-  messages: Iterable<readonly [peer: number, message: PeerMessage]>,
+  messages: readonly (readonly [peer: number, message: PeerMessage])[],
   { at, since }: { readonly at: string; readonly since: string },
 ): Promise<void> {
   await db.deleteFrom('peer_messages').where('network_id', '=', network).where('created_at', '<', since).execute();
-  const rows = [...messages].map(([peer_id, { kind, data }]) => ({
+  const rows = messages.map(([peer_id, { kind, data }]) => ({
     ...{ network_id: network, peer_id, kind },
     ...{ data: JSON.stringify(data), created_at: at },
   }));
