@@ -2,7 +2,7 @@ import type { PeerMessage } from '../../../contract/network.ts';
 import type { PathSignals } from '../../../contract/paths.ts';
 import { CpnError } from '../../../core/errors/index.ts';
 import { formatEndpoint } from '../../../core/net/endpoint.ts';
-import type { TryMessage } from '../../../core/paths/attempt.ts';
+import type { TryMessage } from '../../../core/paths/attempt-state.ts';
 import {
   type DirectPath,
   handlePathEvent,

@@ -1,17 +1,19 @@
 import { CpnError } from '../../../core/errors/index.ts';
 import {
-  type Attempt,
-  type AttemptAction,
   type AttemptOptions,
   additionRate,
   advanceAttempt,
   beginAttempt,
-  type ProbeResult,
-  type ProvenBy,
-  type TriedCandidate,
-  type TryMessage,
   trialKeepalive,
 } from '../../../core/paths/attempt.ts';
+import type {
+  Attempt,
+  AttemptAction,
+  ProbeResult,
+  ProvenBy,
+  TriedCandidate,
+  TryMessage,
+} from '../../../core/paths/attempt-state.ts';
 import { pauseFor } from '../../../core/util/backoff.ts';
 import type { HostTools, Tools } from '../../tools.ts';
 import { readTraffic } from '../health/renew-peers.ts';
