@@ -1,7 +1,8 @@
 import type { Underlay } from '../host-state/actual.ts';
 import { hasPathTo } from '../host-state/underlay.ts';
-import { covers, familyOf, restorePrefix } from '../net/cidr.ts';
+import { familyOf, hostPrefix } from '../net/cidr.ts';
 import { isLiteral, parseEndpoint, type SocketEndpoint, unusableAddress } from '../net/endpoint.ts';
+import { isPrivate } from '../routing/public-prefixes.ts';
 import { leadsIntoTunnel, mostCandidates, type TunnelPrefixes } from './local-candidates.ts';
 
 /** A candidate and when it is tried. */
@@ -84,8 +85,5 @@ function refuses({ host, port }: SocketEndpoint, { underlay, tunnel }: EndpointL
 
 function kindOf({ host }: SocketEndpoint): (typeof windows)[number]['kind'] {
   if (familyOf(host) === 6) return 'ipv6';
-  return lanRanges.some((range) => covers(range, host)) ? 'lan' : 'observed';
+  return isPrivate(hostPrefix(host)) ? 'lan' : 'observed';
 }
-
-/** RFC 1918. The addresses of carrier-grade NAT (RFC 6598) are those of a NAT, not of a LAN. */
-const lanRanges = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'].map((text) => restorePrefix(text));

@@ -15,11 +15,11 @@ const slots = (...endpoints: string[]) =>
 describe('a schedule of candidates', () => {
   it('tries observed endpoints at the same moments on both sides, whatever else there is', () => {
     expect(slots('203.0.113.9:1')).toEqual([['203.0.113.9:1', 800]]);
-    expect(slots('192.168.1.9:1', '[2001:db8::9]:1', '203.0.113.9:1', '100.64.0.9:1')).toEqual([
+    expect(slots('192.168.1.9:1', '[2001:db8::9]:1', '203.0.113.9:1', '203.0.113.10:1')).toEqual([
       ['192.168.1.9:1', 0],
       ['[2001:db8::9]:1', 300],
       ['203.0.113.9:1', 800],
-      ['100.64.0.9:1', 1_900],
+      ['203.0.113.10:1', 1_900],
     ]);
   });
 
