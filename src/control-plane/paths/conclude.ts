@@ -4,7 +4,7 @@ import { choosePairCandidates } from '../../core/paths/candidates.ts';
 import { listEndpoints, listPeersAmong } from '../store/peers/peer-lists.ts';
 import { countStarts, insertStarts } from '../store/peers/peer-pairs.ts';
 import { isHidden } from './observers.ts';
-import { beginTrying, type Pair, rest, restLong } from './pair.ts';
+import { beginTrying, isUnderWay, type Pair, rest, restLong } from './pair.ts';
 import { type Round, startsMs } from './round.ts';
 import { readStated, type Stated } from './statements.ts';
 
@@ -20,15 +20,15 @@ const startInMs = 500;
  * @param isDue true if the time for statements is over
  */
 export async function conclude(round: Round, gathered: Pair, isDue: boolean): Promise<void> {
-  if (gathered.state !== 'gathering') return;
-  const { db, network, now, random } = round;
+  const { db, network, now } = round;
+  if (gathered.state !== 'gathering' || !isUnderWay(gathered, now)) return;
   const place = { network: network.id, now };
   const { a, b, attempt } = gathered;
   const [one, other] = [await readStated(db, a, place), await readStated(db, b, place)];
   const isComplete = isStated(gathered, a, one) && isStated(gathered, b, other);
   if (!isComplete && !isDue) return;
   if (one === null || other === null || !(await areHidden(round, a, b)))
-    return round.set(rest(gathered, now, random()));
+    return round.set(rest(gathered, now, round.random()));
   const peers = await listEndpoints(db, network.id);
   const taken = new Set([...peers.map(({ endpoint }) => endpoint), ...round.ownSockets]);
   const scope = { range: network.range, routes: network.routes, taken };
@@ -38,7 +38,7 @@ export async function conclude(round: Round, gathered: Pair, isDue: boolean): Pr
   if (isBlocked && nats.includes('unknown') && pair.data.observers > 1 && !isDue) return;
   const [forOther, forOne] = await countAndLimit(round, endpoints);
   if (forOther.length === 0 || forOne.length === 0)
-    return round.set(isBlocked ? restLong(pair, now) : rest(pair, now, random()));
+    return round.set(isBlocked ? restLong(pair, now) : rest(pair, now, round.random()));
   round.set(beginTrying(pair, now));
   const common = { attempt, start_in_ms: startInMs };
   round.send(a, { kind: 'try', data: { ...common, peer: b, endpoints: forOne, first: true } });

@@ -18,8 +18,6 @@ interface DirectPathsOptions {
   readonly failures: Pick<FailureLog, 'note'>;
   /** The sockets of the control plane itself. */
   readonly ownSockets: () => ReadonlySet<string>;
-  /** In [0, 1), for the jitter of the backoff. */
-  readonly random?: () => number;
 }
 
 /**
@@ -70,9 +68,9 @@ export class DirectPaths {
   ): Promise<Round | null> {
     const network = await lockNetwork(db, organization, id);
     if (network === undefined) return null;
-    const { random = Math.random, ownSockets } = this.#options;
     const now = (await this.#context.readTime(db)).getTime();
-    return new Round({ db, network, organization, now, random, ownSockets: ownSockets() });
+    const ownSockets = this.#options.ownSockets();
+    return new Round({ db, network, organization, now, ownSockets });
   }
 
   async #close(round: Round): Promise<Outcome> {

@@ -4,7 +4,7 @@ import { listPeersAmong } from '../store/peers/peer-lists.ts';
 import type { StoredPeer } from '../store/peers/peers.ts';
 import { conclude } from './conclude.ts';
 import { isHidden, isObserver, listObservers } from './observers.ts';
-import { end, isLost, mayStart, prove, reconsider, rest, start } from './pair.ts';
+import { end, isLost, isUnderWay, mayStart, type Pair, prove, reconsider, rest, start } from './pair.ts';
 import { firstAttempt, type Round } from './round.ts';
 import { readStated, saveObserved, saveOwn } from './statements.ts';
 
@@ -68,7 +68,7 @@ function endAttempt(round: Round, self: number, { peer, attempt, tried }: Failed
 
 function takeProof(round: Round, self: number, peer: number, attempt: number): void {
   const pair = round.pairOf(self, peer);
-  if (pair?.state !== 'trying' || pair.attempt !== attempt) return;
+  if (pair?.state !== 'trying' || pair.attempt !== attempt || !isUnderWay(pair, round.now)) return;
   const next = prove(pair, self, round.now);
   round.set(next);
   if (next.state !== 'direct') return;
@@ -79,7 +79,7 @@ function takeProof(round: Round, self: number, peer: number, attempt: number): v
     round.send(to, { kind: 'switch', data: { peer: about, attempt, switch_in_ms: switchInMs } });
 }
 
-function reconsiderIn(round: Round, pair: Parameters<typeof reconsider>[0]): void {
+function reconsiderIn(round: Round, pair: Pair): void {
   const next = reconsider(pair, round.now);
   if (next !== pair) round.set(next);
 }

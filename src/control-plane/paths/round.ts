@@ -31,7 +31,6 @@ interface RoundOptions {
   readonly network: StoredNetwork;
   readonly organization: number;
   readonly now: number;
-  readonly random: () => number;
   /** The sockets of the control plane itself. */
   readonly ownSockets: ReadonlySet<string>;
 }
@@ -44,7 +43,6 @@ export class Round {
   readonly db: Db;
   readonly network: StoredNetwork;
   readonly now: number;
-  readonly random: () => number;
   readonly ownSockets: ReadonlySet<string>;
   readonly #organization: number;
   readonly #pairs = new Map<string, Pair>();
@@ -52,13 +50,17 @@ export class Round {
   readonly #messages: Addressed[] = [];
   readonly #begun: Gathering[] = [];
 
-  constructor({ db, network, organization, now, random, ownSockets }: RoundOptions) {
+  constructor({ db, network, organization, now, ownSockets }: RoundOptions) {
     this.db = db;
     this.network = network;
     this.now = now;
-    this.random = random;
     this.ownSockets = ownSockets;
     this.#organization = organization;
+  }
+
+  /** For the jitter of a backoff. */
+  random(): number {
+    return Math.random();
   }
 
   /** The instant `ms` milliseconds ago, as the store has it. */

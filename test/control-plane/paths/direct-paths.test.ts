@@ -187,6 +187,22 @@ test('a host that wants a path that it had has lost it', async () => {
   expect((await take(one)).map(({ kind }) => kind)).toEqual(['return', 'candidates']);
 });
 
+test('an attempt whose host or process stopped is over: late facts do not continue it', async () => {
+  const office = await startPaths();
+  const { one, two, relay, state, take, plane, pairs } = office;
+  await state(one, { candidates: [], wanted: [two.id] });
+  plane.clock.advance(20_000);
+  await state(two, { candidates: [] });
+  await state(relay, observedAs('203.0.113.3:1', one, two));
+  expect([(await pairs())[0]?.state, endpointsIn(await take(one))]).toEqual(['gathering', []]);
+  plane.clock.advance(minute);
+  const attempt = attemptIn((await startTrying(office))[0]);
+  await state(one, { proven: [{ peer: two.id, attempt }] });
+  plane.clock.advance(20_000);
+  await state(two, { proven: [{ peer: one.id, attempt }] });
+  expect([(await pairs())[0]?.state, await take(one)]).toEqual(['trying', []]);
+});
+
 test('hosts whose NATs use a port for each destination rest for long, and try in the same LAN alone', async () => {
   const office = await startPaths();
   const { one, two, relay, add, state, take, pairs, plane } = office;
