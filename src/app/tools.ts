@@ -2,6 +2,7 @@ import type { ListeningUser, PeerService, ServiceDescription } from '../api/serv
 import type { Feature } from '../core/map/features.ts';
 import type { Resolved } from '../core/names/resolved-names.ts';
 import type { ServiceAddress } from '../core/net/service-address.ts';
+import type { AttemptOutcome, PathSwitch } from '../core/paths/path-record.ts';
 import type { Change } from '../core/reconcile/change.ts';
 import type { Host } from '../host/host.ts';
 import type { HostStore } from '../store/store.ts';
@@ -105,6 +106,10 @@ export interface Meter {
   changed(link: string, changes: readonly Change[], isDrift: boolean): void;
   /** Routes, or the relaying of the network's range, moved from one connector to another. */
   failedOver(link: string): void;
+  /** An attempt at a direct path ended. */
+  triedPath(link: string, outcome: AttemptOutcome): void;
+  /** A peer moved to a direct path, or back to the relay. */
+  switchedPath(link: string, to: PathSwitch['to']): void;
   /** A call to the control plane failed after all retries; `error` is the error's name. */
   callFailed(link: string, operation: string, error: string): void;
 }
@@ -115,5 +120,7 @@ export const noMeter: Meter = {
   passed: () => {},
   changed: () => {},
   failedOver: () => {},
+  triedPath: () => {},
+  switchedPath: () => {},
   callFailed: () => {},
 };

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { mostCandidates } from './paths.ts';
+import { mostCandidates, NatKind } from './paths.ts';
 import { Peer } from './peer.ts';
 import { ChangedMapRules, MapRules } from './rules.ts';
 import { identifier, nameShown, requiredText, text, tokenShown } from './text.ts';
@@ -13,6 +13,7 @@ const named = (description: string) =>
   z.object({ peers: z.array(identifier).min(1).max(mostProbed).meta({ description }) });
 
 const oneAttempt = { peer: identifier, attempt: z.int().min(1).meta({ description: 'The number of the attempt.' }) };
+const Sockets = z.array(z.string().meta({ maxLength: 64 })).max(mostCandidates);
 const delay = z.int().min(0).max(longestDelayMs);
 
 /** A message for one host, in the reply to its request for the map. */
@@ -25,11 +26,12 @@ export const PeerMessage = z
       kind: z.literal('try'),
       data: z.object({
         ...oneAttempt,
-        endpoints: z
-          .array(z.string().meta({ maxLength: 64 }))
-          .min(1)
-          .max(mostCandidates)
-          .meta({ description: "The peer's, in the order in which to try them." }),
+        endpoints: Sockets.meta({
+          description:
+            "The peer's, in the order in which to try them. Empty if the NATs of both leave no path: there is no attempt then.",
+        }),
+        observed: Sockets.optional().meta({ description: "The host's own, as connectors observe them." }),
+        nats: z.object({ own: NatKind, peer: NatKind }).optional(),
         start_in_ms: delay.meta({ description: 'Both sides start this many milliseconds from now.' }),
         first: z.boolean().meta({
           description:

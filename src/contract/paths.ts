@@ -21,6 +21,13 @@ export const CandidateOutcome = z.enum(['no-answer', 'handshake', 'refused']).me
 });
 export type CandidateOutcome = z.infer<typeof CandidateOutcome>;
 
+/** Which kind of NAT a host seems to be behind. */
+export const NatKind = z.enum(['steady', 'symmetric', 'unknown']).meta({
+  description:
+    'steady: connectors see one port. symmetric: each connector sees another port. unknown: fewer than two connectors see the host.',
+});
+export type NatKind = z.infer<typeof NatKind>;
+
 /** Why a host returned to the relay. */
 export const PathEnd = z.enum(['idle', 'lost', 'moved']).meta({
   description:

@@ -5,9 +5,11 @@ import type { Reachability } from '../core/health/report/compose-report.ts';
 import type { ServiceClock } from '../core/map/service-time.ts';
 import type { SyncRefusal } from '../core/map/sync-refusal.ts';
 import { type Address, type Prefix, parseAddress, restorePrefix } from '../core/net/cidr.ts';
+import type { PathRecords } from '../core/paths/path-record.ts';
 import { replaceFile, setTime } from './files/atomic-file.ts';
 import { instant, parseAs } from './files/file-schema.ts';
 import { withRegular } from './files/regular-file.ts';
+import { pathRecords } from './path-records.ts';
 
 /** How the daemon receives newer maps of a network, and the result of the last attempt. */
 export interface Sync {
@@ -67,6 +69,8 @@ export interface Notes {
   readonly reachability: Reachability | null;
   /** Peers whose packets alternate between two endpoints: the endpoints, by public key. */
   readonly alternating: Readonly<Record<string, readonly string[]>>;
+  /** The latest attempts and switches of direct paths, by peer. */
+  readonly paths: PathRecords;
 }
 
 /** Facts of a probe target other than reachability. */
@@ -90,6 +94,7 @@ export const noNotes: Notes = {
   probed: {},
   reachability: null,
   alternating: {},
+  paths: {},
 };
 
 const address = v.pipe(v.string(), v.transform(parseAddress));
@@ -128,13 +133,14 @@ const schema = v.object({
   probed: v.optional(v.record(v.string(), probed), () => ({})),
   reachability: v.optional(v.nullable(v.object({ reachableBy: v.number(), witnesses: v.number() })), null),
   alternating: v.optional(v.record(v.string(), v.array(v.string())), () => ({})),
+  paths: pathRecords,
 });
 
 /**
  * Omits the time of the last success if the file's modification time can represent it: a pass
  * without changes writes nothing. The same notes always give the same text.
  */
-export function formatNotes({ sync, silent, probed, ways, reachability, alternating, ...plain }: Notes): string {
+export function formatNotes({ sync, silent, probed, ways, reachability, alternating, paths, ...plain }: Notes): string {
   const { lastSuccess, ...others } = sync;
   const kept = isFileTime(sync) ? others : sync;
   const { daemonFailure, held, troubles, dead, unloaded, inboundDropped } = plain;
@@ -149,6 +155,7 @@ export function formatNotes({ sync, silent, probed, ways, reachability, alternat
     probed: sortKeys(probed),
     ...(reachability && { reachability }),
     ...(Object.keys(alternating).length > 0 && { alternating: sortKeys(alternating) }),
+    ...(Object.keys(paths).length > 0 && { paths: sortKeys(paths) }),
   };
   return `${JSON.stringify(text)}\n`;
 }

@@ -43,6 +43,18 @@ const notes: Notes = {
   },
   reachability: { reachableBy: 3, witnesses: 4 },
   alternating: { key: ['192.0.2.1:1', '192.0.2.2:1'] },
+  paths: {
+    '7': {
+      switched: { to: 'relayed', at: '2026-11-20T12:00:00.000Z', why: 'lost' },
+      attempt: {
+        at: '2026-11-20T11:00:00.000Z',
+        outcome: 'proven',
+        tried: [{ endpoint: '203.0.113.7:4711', outcome: 'reached' }],
+        nats: { own: 'port-kept', peer: 'symmetric' },
+        observed: ['203.0.113.2:51820'],
+      },
+    },
+  },
 };
 const synced = (lastSuccess: string | null, error: string | null = null): Notes => ({
   ...notes,

@@ -1,4 +1,5 @@
 import type { PeerMessage, PeerMessageKind } from '../../contract/network.ts';
+import type { NatKind } from '../../contract/paths.ts';
 import { formatEndpoint, tryParseSocket, unusableAddress } from '../../core/net/endpoint.ts';
 import { aliases } from '../aliases.ts';
 import type { Reply } from '../http/attempt.ts';
@@ -27,6 +28,7 @@ const mostMessages = 8;
 const mostNamed = 32;
 const mostCandidates = 8;
 const longestDelayMs = 10_000;
+const natKinds = ['steady', 'symmetric', 'unknown'] as const satisfies readonly NatKind[];
 
 /** Leaves out messages of another kind or form: they are for a later version. */
 export function readMessages(given: unknown): readonly PeerMessage[] {
@@ -52,8 +54,17 @@ function readMessage(given: unknown): PeerMessage | null {
   if (kind !== 'try') return null;
   const { start_in_ms, first } = fields;
   const endpoints = readEndpoints(fields.endpoints);
-  if (!isDelay(start_in_ms) || typeof first !== 'boolean' || endpoints.length === 0) return null;
-  return { kind, data: { peer, attempt, endpoints, start_in_ms, first } };
+  const isBlocked = Array.isArray(fields.endpoints) && fields.endpoints.length === 0;
+  if (!isDelay(start_in_ms) || typeof first !== 'boolean' || (endpoints.length === 0 && !isBlocked)) return null;
+  const observed = readEndpoints(fields.observed);
+  const nats = readNats(fields.nats);
+  const facts = { ...(observed.length > 0 && { observed }), ...(nats && { nats }) };
+  return { kind, data: { peer, attempt, endpoints, ...facts, start_in_ms, first } };
+}
+
+function readNats(given: unknown): { own: NatKind; peer: NatKind } | null {
+  const [own, peer] = [asRecord(given).own, asRecord(given).peer].map((each) => natKinds.find((kind) => kind === each));
+  return own && peer ? { own, peer } : null;
 }
 
 /** Only sockets at which another host can listen: a name would need a resolver. */

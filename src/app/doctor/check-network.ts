@@ -1,5 +1,6 @@
 import { checkAnswers } from '../../core/doctor/check-answers.ts';
 import { checkEndpoints, findUsedEndpoints } from '../../core/doctor/check-endpoints.ts';
+import { checkNat } from '../../core/doctor/check-nat.ts';
 import {
   checkBypasses,
   checkConflicts,
@@ -65,6 +66,14 @@ export const networkChecks: readonly NetworkCheck[] = [
       ...checkOutside(mappedNetworkOf(evaluation)),
       ...checkAnswers(await readReturnPaths(tools.host, evaluation, anyClient), evaluation.desired, evaluation.actual),
     ],
+  },
+  {
+    subject: 'network',
+    async examine(tools, evaluation) {
+      const { enabled, features, interface: link } = evaluation.state;
+      if (!enabled || !features?.includes('peer-paths')) return [];
+      return checkNat(mappedNetworkOf(evaluation), (await tools.store.readNotes(link)).paths);
+    },
   },
   { subject: 'dns', examine: async (_, evaluation) => checkStubs(mappedNetworkOf(evaluation)) },
   { subject: 'dns', examine: examineKeptResolvers },

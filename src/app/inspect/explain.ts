@@ -84,7 +84,7 @@ async function evaluateAll(tools: Tools, states: readonly Joined[]): Promise<Net
 }
 
 async function readView(tools: Tools, state: Joined): Promise<{ createdAt: string; view: NetworkOnHost }> {
-  const [{ listed, desired, actual, expired, serviceTime }, { silent, sync }] = await Promise.all([
+  const [{ listed, desired, actual, expired, serviceTime }, { silent, sync, paths }] = await Promise.all([
     evaluateNetwork(tools, state),
     tools.store.readNotes(state.interface),
   ]);
@@ -101,7 +101,7 @@ async function readView(tools: Tools, state: Joined): Promise<{ createdAt: strin
   const down = findDown(state);
   const deadlines = { expired, outdated, down };
   const { masquerade: masquerades } = state.options;
-  const observed = { desired, masquerades, actual, silent, failed, failures: state.failed, secretTag, refused };
+  const observed = { desired, masquerades, actual, silent, paths, failed, failures: state.failed, secretTag, refused };
   const unlisted = listed ? null : describeUnlisted(state);
   const view = { map, address: self.address, listed, unlisted, enabled, ...observed, ...deadlines };
   return { createdAt: state.createdAt, view };

@@ -8,6 +8,7 @@ import { addressesOf } from '../../core/names/resolved-names.ts';
 import { hostPrefix } from '../../core/net/cidr.ts';
 import { formatEndpoint } from '../../core/net/endpoint.ts';
 import { proxyOf } from '../../core/net/proxy.ts';
+import { recordOf } from '../../core/paths/path-record.ts';
 import { problem, selectProblems, stateOf, toWarnings } from '../../core/problems/problem.ts';
 import {
   type BypassRoute,
@@ -65,7 +66,10 @@ type EvaluatedStatus = Pick<
  */
 export function describeEvaluation(
   evaluation: Evaluation,
-  notes: Pick<Notes, 'sync' | 'silent' | 'troubles' | 'dead' | 'ways' | 'unloaded' | 'probed' | 'alternating'>,
+  notes: Pick<
+    Notes,
+    'sync' | 'silent' | 'troubles' | 'dead' | 'ways' | 'unloaded' | 'probed' | 'alternating' | 'paths'
+  >,
   now: number,
   host: HostFacts = {},
 ): EvaluatedStatus {
@@ -74,7 +78,7 @@ export function describeEvaluation(
   const { map } = state.membership;
   // A network that was taken down has no drift.
   const drift = state.enabled ? changes : [];
-  const peers = describePeers(evaluation, notes.silent, now);
+  const peers = describePeers(evaluation, notes, now);
   const unanswered = findUnanswered(map, desired.config.peers, actual.device?.peers ?? [], notes.silent);
   const silentPeers = peers.filter(({ state, publicKey }) => state === 'stale' || unanswered.has(publicKey));
   const taken = desired.report.filter((route) => route.state === 'taken').map((route) => route.prefix);
@@ -156,7 +160,11 @@ export function describeEvaluation(
   };
 }
 
-function describePeers({ state, desired, actual }: Evaluation, silent: Notes['silent'], now: number): PeerStatus[] {
+function describePeers(
+  { state, desired, actual }: Evaluation,
+  { silent, paths }: Pick<Notes, 'silent' | 'paths'>,
+  now: number,
+): PeerStatus[] {
   const wanted = new Map(desired.config.peers.map((peer) => [peer.publicKey, peer]));
   const present = new Map(actual.device?.peers.map((peer) => [peer.publicKey, peer]));
   const secrets = viewSecrets(state, actual);
@@ -179,7 +187,9 @@ function describePeers({ state, desired, actual }: Evaluation, silent: Notes['si
           : failed.has(peer.id)
             ? 'stale'
             : peerStateOf(observed, now, silent[peer.publicKey]);
-      const isRelayed = direct === 'never' && relay !== undefined && present.has(relay) && !isStranded(peer, map);
+      const isRelayed = relay !== undefined && present.has(relay) && !isStranded(peer, map);
+      const path = isRelayed ? 'relayed' : wanted.has(peer.publicKey) ? 'direct' : null;
+      const switched = recordOf(paths, peer.id)?.switched ?? null;
       const endpointRefused = desired.lostEndpoints.get(peer.id) ?? null;
       const endpoint = observed?.endpoint ?? (endpointRefused === null ? peer.endpoint : null);
       return {
@@ -193,8 +203,10 @@ function describePeers({ state, desired, actual }: Evaluation, silent: Notes['si
         endpointRefused,
         endpointChoice: findChoice(peer, desired),
         allowedIps: wanted.get(peer.publicKey)?.allowedIps ?? [],
-        state: isRelayed ? 'relayed' : direct,
+        state: isRelayed && direct === 'never' ? 'relayed' : direct,
+        path,
         via: isRelayed ? (names.get(relay) ?? null) : null,
+        since: switched !== null && switched.to === path ? switched.at : null,
         latestHandshake: observed?.latestHandshake ?? null,
         rxBytes: observed?.rxBytes ?? 0,
         txBytes: observed?.txBytes ?? 0,

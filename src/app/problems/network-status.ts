@@ -82,10 +82,14 @@ export interface PeerStatus {
   /** The endpoint's name and addresses, the one in use first; null without a choice. */
   readonly endpointChoice: { readonly name: string; readonly addresses: readonly string[] } | null;
   readonly allowedIps: readonly string[];
-  /** `relayed`: no handshake ever, and packets go through the connector `via`. */
+  /** `relayed`: no handshake ever, and packets go through a connector. */
   readonly state: SessionState | 'relayed';
-  /** Null if packets go to the peer directly. */
+  /** `relayed`: packets go through the connector `via`. Null if none go to the peer. */
+  readonly path: 'direct' | 'relayed' | null;
+  /** Null unless the path is relayed. */
   readonly via: string | null;
+  /** In ISO 8601: when this host last moved the peer to this path; null if it never did. */
+  readonly since: string | null;
   /** Seconds since the epoch. */
   readonly latestHandshake: number | null;
   readonly rxBytes: number;

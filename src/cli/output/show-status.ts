@@ -58,7 +58,9 @@ export function statusToJson(status: NetworkStatus) {
       }),
       allowed_ips: peer.allowedIps,
       state: peer.state,
+      ...(peer.path !== null && { path: peer.path }),
       ...(peer.via !== null && { via: peer.via }),
+      ...(peer.since !== null && { since: peer.since }),
       latest_handshake: peer.latestHandshake === null ? null : new Date(peer.latestHandshake * 1000).toISOString(),
       rx_bytes: peer.rxBytes,
       tx_bytes: peer.txBytes,
@@ -286,10 +288,16 @@ function peerRow(peer: PeerStatus, now: Date, { received, sent }: PeerRates): Ce
     peer.address,
     [peer.state, paint],
     peer.latestHandshake === null ? '-' : describeAge(now.getTime() / 1000 - peer.latestHandshake),
-    peer.via === null ? (peer.endpoint ?? '-') : `via ${peer.via}`,
+    describePath(peer, now),
     describeTraffic(peer.rxBytes, received),
     describeTraffic(peer.txBytes, sent),
   ];
+}
+
+function describePath({ path, via, since, endpoint }: PeerStatus, now: Date): string {
+  if (via !== null) return `via ${via}`;
+  const age = path === 'direct' && since !== null ? now.getTime() - Date.parse(since) : null;
+  return age === null ? (endpoint ?? '-') : `${endpoint ?? '-'} (direct since ${describeAge(age / 1000)})`;
 }
 
 function describeTraffic(bytes: number, rate: number | null): string {

@@ -32,17 +32,20 @@ export async function conclude(round: Round, gathered: Pair, isDue: boolean): Pr
   const peers = await listEndpoints(db, network.id);
   const taken = new Set([...peers.map(({ endpoint }) => endpoint), ...round.ownSockets]);
   const scope = { range: network.range, routes: network.routes, taken };
-  const { endpoints, nats, isBlocked } = choosePairCandidates([one, other], scope, mostCandidates);
+  const { endpoints, nats, observed, isBlocked } = choosePairCandidates([one, other], scope, mostCandidates);
   const pair = { ...gathered, data: { ...gathered.data, nats } };
   // Another connector may yet see the same port.
   if (isBlocked && nats.includes('unknown') && pair.data.observers > 1 && !isDue) return;
   const [forOther, forOne] = await countAndLimit(round, endpoints);
-  if (forOther.length === 0 || forOne.length === 0)
-    return round.set(isBlocked ? restLong(pair, now) : rest(pair, now, round.random()));
-  round.set(beginTrying(pair, now));
+  const hasEndpoints = forOther.length > 0 && forOne.length > 0;
+  round.set(hasEndpoints ? beginTrying(pair, now) : isBlocked ? restLong(pair, now) : rest(pair, now, round.random()));
+  // Hosts that cannot try state why in `cpn explain`.
+  if (!hasEndpoints && !isBlocked) return;
   const common = { attempt, start_in_ms: startInMs };
-  round.send(a, { kind: 'try', data: { ...common, peer: b, endpoints: forOne, first: true } });
-  round.send(b, { kind: 'try', data: { ...common, peer: a, endpoints: forOther, first: false } });
+  const toOne = { peer: b, observed: [...observed[0]], nats: { own: nats[0], peer: nats[1] }, first: true };
+  const toOther = { peer: a, observed: [...observed[1]], nats: { own: nats[1], peer: nats[0] }, first: false };
+  round.send(a, { kind: 'try', data: { ...common, ...toOne, endpoints: hasEndpoints ? forOne : [] } });
+  round.send(b, { kind: 'try', data: { ...common, ...toOther, endpoints: hasEndpoints ? forOther : [] } });
 }
 
 /** Either may have left the map since, or may have an endpoint now. */

@@ -1,6 +1,7 @@
 /** The checks along the path of a packet, in order. */
 export type CheckName =
   | 'network'
+  | 'path'
   | 'route'
   | 'allowed_ips'
   | 'rules'

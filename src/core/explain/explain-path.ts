@@ -5,6 +5,7 @@ import { type Check, inconclusive } from './check.ts';
 import { checkForwarding, checkIpv6 } from './check-firewall.ts';
 import { checkInbound } from './check-inbound.ts';
 import { checkNetwork } from './check-network.ts';
+import { checkPath } from './check-path.ts';
 import { checkAnswers, checkReversePath } from './check-reverse-path.ts';
 import { checkForeign, checkRoute, describeElsewhere, describeInstead, usesTunnel } from './check-route.ts';
 import { checkRules, type ExplainedFlow } from './check-rules.ts';
@@ -36,7 +37,8 @@ export function explainPath(
 ): Check[] {
   const network = checkNetwork(address, found);
   if (network.ok === false) return [network, describeInstead(there)];
-  const begin = [network, checkRoute(address, found, there)];
+  const path = found.target.is === 'peer' ? checkPath(found.target.peer, found.view, now) : [];
+  const begin = [network, ...path, checkRoute(address, found, there)];
   if (found.target.is === 'self') return begin;
   if (!usesTunnel(found.target)) return [...begin, checkForwarding(found, drops)];
   return [

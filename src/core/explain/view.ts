@@ -3,6 +3,7 @@ import type { Actual, ActualPeer } from '../host-state/actual.ts';
 import type { NetworkMap, PeerFailure, PeerId } from '../map/model.ts';
 import type { SyncRefusal } from '../map/sync-refusal.ts';
 import { type Address, covers, lengthOf, type Prefix } from '../net/cidr.ts';
+import type { PathRecords } from '../paths/path-record.ts';
 import type { Problem } from '../problems/problem.ts';
 import type { Desired } from '../reconcile/desired.ts';
 
@@ -24,6 +25,8 @@ export interface NetworkOnHost {
   readonly actual: Actual;
   /** The daemon's records of peers that do not answer: bytes received when it detected that. */
   readonly silent: Readonly<Record<string, number>>;
+  /** The daemon's records of direct paths. */
+  readonly paths: PathRecords;
   /** Peers that this host observed to fail, and that are silent. */
   readonly failed: readonly PeerId[];
   /** The same peers and those that respond again, as the state has them. */

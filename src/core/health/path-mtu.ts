@@ -33,8 +33,8 @@ export interface EchoRequest {
   readonly count: number;
   /** The firewall mark of the packets; absent without one. */
   readonly mark?: number;
-  /** The interface to send them from, which a link-local address requires; absent for any. */
-  readonly link?: string;
+  /** The source and its interface, which link-local addresses require; absent for any. */
+  readonly from?: { readonly address: Address; readonly link: string };
 }
 
 /**

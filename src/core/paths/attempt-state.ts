@@ -1,6 +1,7 @@
 import type { ActualPeer } from '../host-state/actual.ts';
 import type { PeerId } from '../map/model.ts';
 import type { SocketEndpoint } from '../net/endpoint.ts';
+import type { NatKind } from './candidates.ts';
 import type { Schedule } from './schedule-candidates.ts';
 
 /** The message that starts an attempt, in the contract's terms. */
@@ -8,6 +9,9 @@ export interface TryMessage {
   readonly peer: PeerId;
   readonly attempt: number;
   readonly endpoints: readonly string[];
+  /** Of this host, as connectors observe them. */
+  readonly observed?: readonly string[] | undefined;
+  readonly nats?: { readonly own: NatKind; readonly peer: NatKind } | undefined;
   readonly start_in_ms: number;
   readonly first: boolean;
 }

@@ -53,6 +53,8 @@ export interface PairCandidates {
   /** The endpoints of each of both, in the order in which the other one tries them. */
   readonly endpoints: readonly [readonly string[], readonly string[]];
   readonly nats: readonly [NatKind, NatKind];
+  /** Of each of both, as connectors observe it. */
+  readonly observed: readonly [readonly string[], readonly string[]];
   /** True if their NATs leave only paths in the same LAN and over IPv6. */
   readonly isBlocked: boolean;
 }
@@ -76,7 +78,13 @@ export function choosePairCandidates(
     [...(isOneSite ? lan : []), ...(bothSix ? six : []), ...(isBlocked ? [] : mapped)]
       .slice(0, most)
       .map((socket) => formatEndpoint(socket));
-  return { endpoints: [choose(one), choose(other)], nats, isBlocked };
+  const observe = ({ mapped }: Statement) => mapped.slice(0, most).map(formatEndpoint);
+  return {
+    endpoints: [choose(one), choose(other)],
+    nats,
+    observed: [observe(one), observe(other)],
+    isBlocked,
+  };
 }
 
 interface Statement {

@@ -19,15 +19,15 @@ const intervalSeconds = 0.2;
 export async function probeSize(
   run: Run,
   address: Address,
-  { bytes, count, mark, link }: EchoRequest,
+  { bytes, count, mark, from }: EchoRequest,
   deadlineMs: number,
 ): Promise<boolean> {
   const headers = familyOf(address) === 4 ? 28 : 48;
   const how = ['-n', '-q', '-M', 'do', '-Q', echoTos, '-i', String(intervalSeconds), '-W', String(deadlineMs / 1000)];
   try {
     const marked = mark === undefined ? [] : ['-m', String(mark)];
-    const from = link === undefined ? [] : ['-I', parseLinkName(link)];
-    await run('ping', [...how, ...marked, ...from, '-c', String(count), '-s', String(bytes - headers), address], {
+    const bound = from === undefined ? [] : ['-I', `${from.address}%${parseLinkName(from.link)}`];
+    await run('ping', [...how, ...marked, ...bound, '-c', String(count), '-s', String(bytes - headers), address], {
       deadlineMs: deadlineMs + count * intervalSeconds * 1000 + 1_000,
     });
     return true;

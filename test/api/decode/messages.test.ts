@@ -23,14 +23,15 @@ const messages = [
   probe(3, 5),
   named('observe')(3),
   named('candidates')(4),
-  tryOf({}),
+  tryOf({ observed: ['203.0.113.7:4711'], nats: { own: 'steady', peer: 'symmetric' } }),
   switchOf({}),
   { kind: 'return', data: { peer: 3 } },
 ];
 
 describe('readMessages', () => {
   it('reads what the contract describes', () => {
-    for (const message of messages) expect(readMessages([PeerMessage.parse(message)])).toEqual([message]);
+    for (const message of [...messages, tryOf({}), tryOf({ endpoints: [] })])
+      expect(readMessages([PeerMessage.parse(message)])).toEqual([message]);
     expect(messageKinds(true)).toEqual(messages.map(({ kind }) => kind));
     expect(messageKinds(false)).toEqual(['probe']);
   });
@@ -47,7 +48,7 @@ describe('readMessages', () => {
         tryOf({ start_in_ms: delay }),
         switchOf({ switch_in_ms: delay }),
       ]),
-      ...[{ first: 1 }, { first: undefined }, { endpoints: [] }, { endpoints: '192.168.1.7:51820' }].map(tryOf),
+      ...[{ first: 1 }, { first: undefined }, { endpoints: [7] }, { endpoints: '192.168.1.7:51820' }].map(tryOf),
       ...[{ peer: -3 }, { peer: null }, {}].map((data) => ({ kind: 'return', data })),
     ];
     for (const other of others) expect([other, readMessages([other])]).toEqual([other, []]);

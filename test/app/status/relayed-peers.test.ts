@@ -3,21 +3,27 @@ import { passNetwork } from '../../../src/app/reconcile/pass.ts';
 import { readStatus } from '../../../src/app/status/status.ts';
 import { statusToJson, statusToText } from '../../../src/cli/output/show-status.ts';
 import type { NetworkMap, PeerFailure } from '../../../src/core/map/model.ts';
+import { addRecord } from '../../../src/core/paths/path-record.ts';
 import { dialled, peer } from '../../core/samples.ts';
 import { joinedTo, mapAt } from '../joined-state.ts';
 import { SimulatedHost } from '../simulated-host.ts';
+
+const relayedSince = (at: string) => ({ switched: { to: 'relayed', at, why: 'lost' } }) as const;
 
 it('a peer that a connector relays has no handshake, and its state names the connector', async () => {
   const edge = peer(2, { type: 'connector', endpoint: dialled(2), name: 'edge-1' });
   const simulated = await SimulatedHost.with(joinedTo(mapAt('"1"', [edge, peer(3, { name: 'laptop' })])));
   await passNetwork(simulated.tools, 'cpn0', { map: null, resolved: null }, { withinMs: 1 });
+  const at = '2026-11-27T12:00:00.000Z';
+  const paths = addRecord(addRecord({}, 2, relayedSince(at)), 3, relayedSince(at));
+  await simulated.tools.store.amendNotes('cpn0', { paths });
   const [status] = await readStatus(simulated.tools);
   if (status === undefined) throw new Error('there is no status');
   expect(statusToJson(status).peers).toMatchObject([
-    { name: 'edge-1', state: 'never', latest_handshake: null },
-    { name: 'laptop', state: 'relayed', via: 'edge-1', latest_handshake: null },
+    { name: 'edge-1', state: 'never', path: 'direct', latest_handshake: null },
+    { name: 'laptop', state: 'relayed', path: 'relayed', via: 'edge-1', since: at, latest_handshake: null },
   ]);
-  expect(statusToJson(status).peers[0]).not.toHaveProperty('via');
+  for (const field of ['via', 'since']) expect(statusToJson(status).peers[0]).not.toHaveProperty(field);
   expect(statusToText(status, simulated.tools.now())).toMatch(/laptop +\S+ +10\.77\.0\.3 +relayed +- +via edge-1 /);
 });
 

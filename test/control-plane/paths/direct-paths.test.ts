@@ -22,10 +22,11 @@ test('two hosts behind NAT get each other’s endpoints, try at the same moment,
   });
   const tries = [await take(one), await take(two)];
   const attempt = attemptIn(tries[0] ?? []);
-  const common = { attempt, start_in_ms: 500 };
+  const common = { attempt, start_in_ms: 500, nats: { own: 'unknown', peer: 'unknown' } };
+  const [ofOne, ofTwo] = [['203.0.113.2:4711'], ['203.0.113.3:4712']];
   expect(tries).toEqual([
-    [{ kind: 'try', data: { ...common, peer: two.id, endpoints: ['203.0.113.3:4712'], first: true } }],
-    [{ kind: 'try', data: { ...common, peer: one.id, endpoints: ['203.0.113.2:4711'], first: false } }],
+    [{ kind: 'try', data: { ...common, peer: two.id, endpoints: ofTwo, observed: ofOne, first: true } }],
+    [{ kind: 'try', data: { ...common, peer: one.id, endpoints: ofOne, observed: ofTwo, first: false } }],
   ]);
   await state(two, { proven: [{ peer: one.id, attempt }] });
   expect([await take(one), await take(two)]).toEqual([[], []]);
@@ -219,7 +220,13 @@ test('hosts whose NATs use a port for each destination rest for long, and try in
   expect(pair).toMatchObject({ state: 'resting' });
   expect(JSON.parse(pair?.data ?? '')).toMatchObject({ nats: ['symmetric', 'symmetric'] });
   expect(Date.parse(pair?.next_at ?? '') - plane.clock.now().getTime()).toBe(30 * minute);
-  expect(endpointsIn([...(await take(one)), ...(await take(two))])).toEqual([]);
+  const both = [await take(one), await take(two)];
+  const nats = { own: 'symmetric', peer: 'symmetric' };
+  for (const [index, messages] of both.entries()) {
+    const observed = [1000, 1001].map((port) => `203.0.113.${50 + index}:${port}`);
+    const data = expect.objectContaining({ endpoints: [], observed, nats });
+    expect(messages).toContainEqual({ kind: 'try', data });
+  }
   plane.clock.advance(30 * minute);
   for (const peer of [one, two]) Object.assign(peer, { from: '203.0.113.77' });
   await gather();

@@ -32,7 +32,7 @@ export function viewOf(
     rxBytes: 500,
     txBytes: 500,
   });
-  const known = { silent: {}, failed: [], failures: [], secretTag: null, refused: null, expired: [] };
+  const known = { silent: {}, paths: {}, failed: [], failures: [], secretTag: null, refused: null, expired: [] };
   const problems = { outdated: null, down: null, unlisted: null };
   const own = { map, address: me.address, listed: true, enabled: true, masquerades: true };
   return {

@@ -1,7 +1,7 @@
 import type { PeerMessage } from '../../../contract/network.ts';
 import type { PathSignals } from '../../../contract/paths.ts';
 import { CpnError } from '../../../core/errors/index.ts';
-import { formatEndpoint } from '../../../core/net/endpoint.ts';
+import { formatEndpoint, type SocketEndpoint } from '../../../core/net/endpoint.ts';
 import type { TryMessage } from '../../../core/paths/attempt-state.ts';
 import {
   type DirectPath,
@@ -20,6 +20,7 @@ import type { PassListener } from '../pass-listener.ts';
 import { DestinationWatcher } from './destination-watcher.ts';
 import { ObservedEndpoints } from './observed-endpoints.ts';
 import { findPathPeers, findPaths, type PathPeer, removeTrial, switchToPath, switchToRelay } from './path-peer.ts';
+import { PathRecorder } from './path-recorder.ts';
 import { runAttempt } from './run-attempt.ts';
 import { signalPaths } from './signal-paths.ts';
 
@@ -45,6 +46,7 @@ export class PathListener implements PassListener {
   readonly #trigger: () => void;
   readonly #destinations: DestinationWatcher;
   readonly #observed = new ObservedEndpoints();
+  readonly #recorder: PathRecorder;
   readonly #ending = new AbortController();
   readonly #attempts = new Map<number, Promise<void>>();
   /** Milliseconds at which peers were added with an endpoint. */
@@ -63,6 +65,7 @@ export class PathListener implements PassListener {
     this.#tools = tools;
     this.#link = link;
     this.#trigger = trigger;
+    this.#recorder = new PathRecorder(tools, link);
     this.#destinations = new DestinationWatcher(tools, link, (addresses) => this.#want(addresses));
   }
 
@@ -94,6 +97,7 @@ export class PathListener implements PassListener {
     });
     await Promise.all([this.#destinations.run(signal), this.#watch(signal)]);
     await Promise.all(this.#attempts.values());
+    await this.#recorder.settle();
   }
 
   async #receive({ kind, data }: PeerMessage): Promise<void> {
@@ -141,29 +145,35 @@ export class PathListener implements PassListener {
     const peer = this.#peers.get(Number(message.peer));
     const isKnown = this.#paths?.some((each) => each.peer === message.peer) ?? true;
     if (peer === undefined || isKnown || this.#attempts.has(peer.id) || this.#attempts.size >= mostPairs) return;
+    if (message.endpoints.length === 0)
+      return this.#recorder.attempted(peer.id, message, { own: listOwn(evaluation), tried: [], outcome: 'blocked' });
     const attempt = this.#attempt(evaluation, peer, message).finally(() => this.#attempts.delete(peer.id));
     this.#attempts.set(peer.id, attempt);
     await attempt;
   }
 
-  async #attempt({ actual, desired, state }: Evaluation, peer: PathPeer, message: TryMessage): Promise<void> {
+  async #attempt(evaluation: Evaluation, peer: PathPeer, message: TryMessage): Promise<void> {
+    const { actual, desired, state } = evaluation;
     const { attempt } = message;
+    const own = listOwn(evaluation);
     const run = {
       ...{ link: this.#link, mtu: desired.config.mtu, additions: this.#additions, roundTrip: this.#roundTrip },
-      canProbe: desired.probeAddress !== null,
+      probesFrom: this.#probesFrom(desired),
       underlay: actual.underlay,
       tunnel: { range: state.membership.map.cidr, routes: desired.routes },
     };
     try {
-      const result = await runAttempt(this.#tools, peer, message, run, this.#ending.signal);
-      const facts = { interface: this.#link, peer: peer.name, ...result };
+      const { provenBy, tried } = await runAttempt(this.#tools, peer, message, run, this.#ending.signal);
+      const outcome = provenBy === null ? 'failed' : 'proven';
+      const facts = { interface: this.#link, peer: peer.name, outcome, tried };
       this.#tools.log.debug(facts, 'an attempt at a direct path ended');
-      if ('tried' in result) {
-        await this.#signal({ failed: [{ peer: peer.id, attempt, tried: [...result.tried] }] });
-        return;
+      if (provenBy === null) {
+        await this.#signal({ failed: [{ peer: peer.id, attempt, tried: [...tried] }] });
+      } else {
+        await this.#handle({ event: 'proven', peer: peer.id, attempt, by: provenBy });
+        await this.#signal({ proven: [{ peer: peer.id, attempt }] });
       }
-      await this.#handle({ event: 'proven', peer: peer.id, attempt, by: result.provenBy });
-      await this.#signal({ proven: [{ peer: peer.id, attempt }] });
+      this.#recorder.attempted(peer.id, message, { own, tried, outcome });
     } catch (error) {
       if (!this.#ending.signal.aborted) throw error;
     }
@@ -202,6 +212,8 @@ export class PathListener implements PassListener {
       this.#trigger();
       this.#requests.delete(peer.id);
       if (!isDirect) this.#destinations.hurry();
+      const why = action.do === 'return' ? action.why : null;
+      this.#recorder.switched(peer.id, isDirect ? 'direct' : 'relayed', why);
       if (!isDirect && action.why !== null) await this.#signal({ ended: [{ peer: peer.id, why: action.why }] });
     } catch (error) {
       if (!(error instanceof CpnError)) throw error;
@@ -214,12 +226,16 @@ export class PathListener implements PassListener {
 
   async #probe(peer: PathPeer, { desired }: Evaluation): Promise<void> {
     const { host } = this.#tools;
+    const from = this.#probesFrom(desired);
     const isAnswered =
-      desired.probeAddress !== null
-        ? ((await host.probeSize?.(peer.probeAddress, { bytes: probeBytes, count: 1, link: this.#link }, probeMs)) ??
-          false)
-        : await host.isTcpReachable(peer.address, probeMs);
+      from === null
+        ? await host.isTcpReachable(peer.address, probeMs)
+        : ((await host.probeSize?.(peer.probeAddress, { bytes: probeBytes, count: 1, from }, probeMs)) ?? false);
     await this.#handle({ event: 'probed', peer: peer.id, isAnswered });
+  }
+
+  #probesFrom({ probeAddress }: Evaluation['desired']) {
+    return probeAddress && { address: probeAddress.address, link: this.#link };
   }
 
   /** Observes the paths for as long as there are any. */
@@ -254,4 +270,10 @@ export class PathListener implements PassListener {
   #now(): number {
     return this.#tools.monotonic() * 1000;
   }
+}
+
+/** The endpoints of this host before NAT. */
+function listOwn({ actual }: Evaluation): readonly SocketEndpoint[] {
+  const { listenPort = null } = actual.device ?? {};
+  return listenPort === null ? [] : actual.underlay.addresses.map((host) => ({ host, port: listenPort }));
 }

@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { NetworkStatus } from '../../../app/problems/network-status.ts';
 import { type Meter, passOutcomes } from '../../../app/tools.ts';
+import { attemptOutcomes } from '../../../core/paths/path-record.ts';
 import { version } from '../../../core/util/version.ts';
 import { setNetworkMetrics } from './network-metrics.ts';
 import { setPeerMetrics } from './peer-metrics.ts';
@@ -66,6 +67,12 @@ function countIn(registry: Registry): Meter {
     'cpn_failovers_total',
     "Times that routes, or the relaying of the network's range, moved from one connector to another.",
   );
+  const attempts = counter('cpn_path_attempts_total', 'Attempts at direct paths, by outcome.', 'outcome');
+  const switches = counter(
+    'cpn_path_switches_total',
+    'Times that a peer behind NAT moved to a direct path, or back to the relay.',
+    'to',
+  );
   const failures = counter(
     'cpn_api_failures_total',
     'Calls to the control plane that failed after their retries, by the name of the error.',
@@ -76,6 +83,8 @@ function countIn(registry: Registry): Meter {
     begin(link) {
       for (const outcome of passOutcomes) passes.inc({ interface: link, outcome }, 0);
       failovers.inc({ interface: link }, 0);
+      for (const outcome of attemptOutcomes) attempts.inc({ interface: link, outcome }, 0);
+      for (const to of ['direct', 'relayed']) switches.inc({ interface: link, to }, 0);
     },
     passed(link, outcome, seconds) {
       passes.inc({ interface: link, outcome });
@@ -85,6 +94,8 @@ function countIn(registry: Registry): Meter {
       for (const { kind } of changes) (isDrift ? repaired : applied).inc({ interface: link, kind });
     },
     failedOver: (link) => failovers.inc({ interface: link }),
+    triedPath: (link, outcome) => attempts.inc({ interface: link, outcome }),
+    switchedPath: (link, to) => switches.inc({ interface: link, to }),
     callFailed: (link, operation, error) => failures.inc({ interface: link, operation, error }),
   };
 }

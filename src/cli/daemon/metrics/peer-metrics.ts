@@ -21,6 +21,7 @@ export function setPeerMetrics(registry: Registry, networks: readonly NetworkSta
   const peers = gauge('cpn_peers', 'Peers in this state.', 'state');
   const untold = gauge('cpn_peers_untold', `Peers beyond the first ${maxReported}, which only cpn_peers counts.`);
   const state = gauge('cpn_peer_state', 'Whether a peer is in this state.', 'peer', 'peer_id', 'state');
+  const paths = gauge('cpn_peer_paths', 'Peers that are reached directly, and through a relay.', 'path');
   const handshake = gauge(
     'cpn_peer_latest_handshake_timestamp_seconds',
     'When the latest handshake with a peer was; absent if there was none.',
@@ -34,6 +35,8 @@ export function setPeerMetrics(registry: Registry, networks: readonly NetworkSta
     for (const each of peerStates) {
       peers.set({ ...known, state: each }, network.peers.filter((peer) => peer.state === each).length);
     }
+    for (const path of ['direct', 'relayed'])
+      paths.set({ ...known, path }, network.peers.filter((peer) => peer.path === path).length);
     untold.set(known, Math.max(0, network.peers.length - maxReported));
     for (const peer of network.peers.slice(0, maxReported)) {
       const labels = { ...known, peer: labelOf(peer.name), peer_id: labelOf(String(peer.id)) };

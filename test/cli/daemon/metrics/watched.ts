@@ -31,6 +31,8 @@ export async function watchedDesk(): Promise<{ simulated: SimulatedHost; metrics
   });
   metrics.meter.callFailed('cpn0', 'read_map', 'Unreachable');
   metrics.meter.changed('cpn0', [removed('route', '192.168.50.0/24', 'cpn0', 'gone')], false);
+  metrics.meter.triedPath('cpn0', 'proven');
+  metrics.meter.switchedPath('cpn0', 'direct');
   return { simulated, metrics };
 }
 

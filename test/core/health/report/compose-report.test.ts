@@ -54,6 +54,17 @@ const pathsOf = (observation: HostObservation) =>
   composeReport(observation).paths.map(({ peer: id, path, via }) => [id, path, ...(via === undefined ? [] : [via])]);
 
 describe('a path', () => {
+  it('without a relay is direct, and one under trial is relayed until it is in use', () => {
+    const relay = session(4, { allowedIps: [range] });
+    const [used, tried] = [session(2, { endpoint: null }), session(3, { allowedIps: [prefix('fe80::3/128')] })];
+    const reached = [relay, used];
+    expect(pathsOf(observe([relay, used, tried], { reached }))).toEqual([
+      [4, 'direct'],
+      [2, 'direct'],
+      [3, 'relayed', 4],
+    ]);
+  });
+
   it.each([
     ['that answered lately', session(2), 'direct'],
     ['whose session is old', session(2, { latestHandshake: now - 181 }), 'stale'],

@@ -1,0 +1,45 @@
+import { describeAge } from '../health/peer-health.ts';
+import type { Peer } from '../map/model.ts';
+import { describeNat } from '../paths/nat-look.ts';
+import { type AttemptRecord, recordOf, type TriedRecord } from '../paths/path-record.ts';
+import { type Check, passes } from './check.ts';
+import { findWantedOwner, type NetworkOnHost } from './view.ts';
+
+/**
+ * Describes the path to a peer to which a direct path may exist, and the latest attempt at one.
+ * Empty for other peers. Packets pass over either path.
+ */
+export function checkPath(peer: Peer, view: NetworkOnHost, now: number): Check[] {
+  const { desired, paths } = view;
+  const owner = findWantedOwner(peer.address, view);
+  if (!desired.triable.has(peer.publicKey) || owner === null) return [];
+  const { switched = null, attempt = null } = recordOf(paths, peer.id) ?? {};
+  const path = owner.publicKey === peer.publicKey ? 'direct' : 'relayed';
+  const since = switched?.to === path ? `, since ${age(switched.at, now)}` : '';
+  const latest = attempt === null ? 'no attempt at a direct path yet' : describeAttempt(peer.name, attempt, now);
+  return [passes('path', `${path}${since}; ${latest}`)];
+}
+
+function describeAttempt(name: string, { at, outcome, tried, nats }: AttemptRecord, now: number): string {
+  const candidates = tried.length === 0 ? 'no candidate' : tried.map(describeTried).join(', ');
+  const result =
+    outcome === 'blocked'
+      ? 'no direct path is possible between these NATs'
+      : `attempt ${age(at, now)}, ${outcome === 'proven' ? 'a path was found' : 'no path was found'}: ${candidates}`;
+  return `${result}; this host: ${describeNat(nats.own)}; ${name}: ${describeNat(nats.peer)}`;
+}
+
+const outcomes: Readonly<Record<TriedRecord['outcome'], string>> = {
+  reached: 'reached',
+  'no-answer': 'no answer',
+  handshake: 'a handshake, but no answer to probes',
+  refused: 'not tried',
+};
+
+function describeTried({ endpoint, outcome }: TriedRecord): string {
+  return `${endpoint} ${outcomes[outcome]}`;
+}
+
+function age(at: string, now: number): string {
+  return describeAge(now - Date.parse(at) / 1000);
+}

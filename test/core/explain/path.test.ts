@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest';
+import { type AttemptRecord, addRecord, type PathRecords } from '../../../src/core/paths/path-record.ts';
+import { desireFor } from '../samples.ts';
+import { check, connector, explain, into, laptop, now, office, self, viewOf } from './samples.ts';
+
+const map = { ...office, relay: connector.id };
+const at = (seconds: number) => new Date((now - seconds) * 1000).toISOString();
+const attempt: AttemptRecord = {
+  at: at(60),
+  outcome: 'failed',
+  tried: [
+    { endpoint: '192.168.2.9:51820', outcome: 'no-answer' },
+    { endpoint: '203.0.113.9:4711', outcome: 'handshake' },
+  ],
+  nats: { own: 'port-kept', peer: 'symmetric' },
+  observed: ['203.0.113.1:51820'],
+};
+
+function pathOf(records: PathRecords, paths: number[] = [], to = laptop.address): string | undefined {
+  const view = viewOf(map);
+  const desired = desireFor(self, map, { paths });
+  return check(explain(to, { ...view, desired, paths: records }, into('10.77.0.0/24')), 'path')?.detail;
+}
+
+describe('the check of a path', () => {
+  it('has the candidates of the latest attempt, their outcomes, and the NATs of both', () => {
+    expect(pathOf(addRecord({}, 4, { attempt }))).toBe(
+      'relayed; attempt 60 s ago, no path was found: 192.168.2.9:51820 no answer, ' +
+        '203.0.113.9:4711 a handshake, but no answer to probes; this host: a NAT that keeps the port; ' +
+        'laptop: a symmetric NAT, with another port for each destination',
+    );
+  });
+
+  it('has the time of the latest switch, unless it was to the other path', () => {
+    const direct = addRecord({}, 4, { switched: { to: 'direct', at: at(300), why: null } });
+    expect(pathOf(direct, [4])).toBe('direct, since 5 min ago; no attempt at a direct path yet');
+    expect(pathOf(direct)).toBe('relayed; no attempt at a direct path yet');
+  });
+
+  it('states that the NATs of both leave no path', () => {
+    const blocked = { ...attempt, outcome: 'blocked', tried: [] } as const;
+    expect(pathOf(addRecord({}, 4, { attempt: blocked }))).toMatch(
+      /^relayed; no direct path is possible between these NATs; this host: /,
+    );
+  });
+
+  it('is left out for a peer with an endpoint, and without direct paths', () => {
+    expect(pathOf({}, [], connector.address)).toBeUndefined();
+    expect(check(explain(laptop.address, viewOf(map), into('10.77.0.0/24')), 'path')).toBeUndefined();
+  });
+});
