@@ -367,7 +367,6 @@ const TABLE: readonly Rule[] = [
       'src/core/paths/',
     ],
   },
-  { files: 'src/core/paths/', may: [...BASICS, 'src/core/net/', 'src/core/host-state/', 'src/core/routing/'] },
   { files: 'src/core/export/', may: [...BASICS, 'src/core/net/', 'src/core/host-state/', 'src/core/wg-quick/'] },
   {
     files: 'src/core/explain/',

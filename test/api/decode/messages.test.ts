@@ -32,6 +32,8 @@ describe('readMessages', () => {
   it('reads what the contract describes', () => {
     for (const message of [...messages, tryOf({}), tryOf({ endpoints: [] })])
       expect(readMessages([PeerMessage.parse(message)])).toEqual([message]);
+    const isInContract = (delay: number) => PeerMessage.safeParse(tryOf({ start_in_ms: delay })).success;
+    expect([isInContract(10_000), isInContract(10_001)]).toEqual([true, false]);
     expect(messageKinds(true)).toEqual(messages.map(({ kind }) => kind));
     expect(messageKinds(false)).toEqual(['probe']);
   });
