@@ -8,6 +8,7 @@ import {
   handlePathEvent,
   nextMoment,
   type PathAction,
+  type PathEnd,
   type PathEvent,
   resumePaths,
 } from '../../../core/paths/direct-paths.ts';
@@ -26,6 +27,8 @@ import { signalPaths } from './signal-paths.ts';
 
 /** The most attempts and paths of a host at once, as in the contract. */
 const mostPairs = 32;
+/** The most endpoints in one request, as in the contract. */
+const mostObserved = 64;
 /** Milliseconds for the answer to a probe of a path in use. */
 const probeMs = 700;
 /** Bytes of a packet that passes on every path. */
@@ -51,6 +54,9 @@ export class PathListener implements PassListener {
   readonly #attempts = new Map<number, Promise<void>>();
   /** Milliseconds at which peers were added with an endpoint. */
   readonly #additions: number[] = [];
+  /** Peers whose endpoints the control plane requested. */
+  readonly #asked = new Set<number>();
+  #observing: Promise<void> | null = null;
   /** How often a path to each peer was requested since it last had one, and when to do so again. */
   readonly #requests = new Map<number, { readonly count: number; readonly nextAt: number }>();
   #evaluation: Evaluation | null = null;
@@ -104,14 +110,24 @@ export class PathListener implements PassListener {
     const evaluation = this.#evaluation;
     if (evaluation === null || kind === 'probe') return;
     if (kind === 'observe') {
-      const traffic = await readTraffic(this.#tools, this.#link);
-      this.#observed.note([...traffic.values()]);
-      return this.#signal({ observed: this.#observed.state(evaluation, data.peers) });
+      for (const peer of data.peers) this.#asked.add(peer);
+      this.#observing ??= this.#stateObserved().finally(() => (this.#observing = null));
+      return;
     }
     if (kind === 'candidates') return this.#signal({ candidates: this.#candidates(evaluation) });
     if (kind === 'try') return this.#try(evaluation, data);
     if (kind === 'return') return this.#handle({ event: 'return', peer: data.peer });
     return this.#handle({ event: 'switch', ...data, roundTrip: this.#roundTrip });
+  }
+
+  /** States the endpoints of all peers that were named meanwhile in one request. */
+  async #stateObserved(): Promise<void> {
+    while (this.#asked.size > 0 && this.#evaluation !== null && !this.#ending.signal.aborted) {
+      const peers = [...this.#asked].slice(0, mostObserved);
+      for (const peer of peers) this.#asked.delete(peer);
+      this.#observed.note([...(await readTraffic(this.#tools, this.#link)).values()]);
+      await this.#signal({ observed: this.#observed.state(this.#evaluation, peers) });
+    }
   }
 
   #candidates({ actual, desired, state, taken }: Evaluation): string[] {
@@ -143,8 +159,10 @@ export class PathListener implements PassListener {
 
   async #try(evaluation: Evaluation, message: TryMessage): Promise<void> {
     const peer = this.#peers.get(Number(message.peer));
-    const isKnown = this.#paths?.some((each) => each.peer === message.peer) ?? true;
-    if (peer === undefined || isKnown || this.#attempts.has(peer.id) || this.#attempts.size >= mostPairs) return;
+    // The other side has lost a path that this host still uses.
+    await this.#handle({ event: 'return', peer: message.peer });
+    if (peer === undefined || this.#paths === null || this.#attempts.has(peer.id) || this.#attempts.size >= mostPairs)
+      return;
     if (message.endpoints.length === 0)
       return this.#recorder.attempted(peer.id, message, { own: listOwn(evaluation), tried: [], outcome: 'blocked' });
     const attempt = this.#attempt(evaluation, peer, message).finally(() => this.#attempts.delete(peer.id));
@@ -214,7 +232,7 @@ export class PathListener implements PassListener {
       if (!isDirect) this.#destinations.hurry();
       const why = action.do === 'return' ? action.why : null;
       this.#recorder.switched(peer.id, isDirect ? 'direct' : 'relayed', why);
-      if (!isDirect && action.why !== null) await this.#signal({ ended: [{ peer: peer.id, why: action.why }] });
+      if (!isDirect && why !== null) await this.#signalEnd(evaluation, peer.id, why);
     } catch (error) {
       if (!(error instanceof CpnError)) throw error;
       this.#tools.log.warn(
@@ -222,6 +240,12 @@ export class PathListener implements PassListener {
         'a path could not be changed',
       );
     }
+  }
+
+  /** A path that stopped answering may be possible again soon. */
+  async #signalEnd(evaluation: Evaluation, peer: number, why: PathEnd): Promise<void> {
+    const again = why === 'lost' ? { wanted: [peer], candidates: this.#candidates(evaluation) } : {};
+    await this.#signal({ ended: [{ peer, why }], ...again });
   }
 
   async #probe(peer: PathPeer, { desired }: Evaluation): Promise<void> {

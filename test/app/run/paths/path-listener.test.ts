@@ -158,7 +158,7 @@ it('returns to the relay alone when the path stops answering, and a pass agrees'
     host.updatePeer(3, { txBytes: 1_000 * sent });
     await clock.advance();
   }
-  expect(signals.at(-1)).toEqual({ ended: [{ peer: 3, why: 'lost' }] });
+  expect(signals.at(-1)).toMatchObject({ ended: [{ peer: 3, why: 'lost' }], wanted: [3] });
   expect(entry()?.allowedIps ?? []).toEqual([]);
   await pass();
   expect(entry()).toBeUndefined();
