@@ -229,6 +229,7 @@ const TABLE: readonly Rule[] = [
     may: [
       ...[...CONTROL_PLANE, 'src/control-plane/push/', 'src/control-plane/domain/', ...STORE_ROOMS],
       'src/control-plane/service/',
+      'src/control-plane/paths/',
     ],
     types: ['pino'],
   },

@@ -21,6 +21,7 @@ export const EventType = z
     'rules.changed',
     'rules.restored',
     'access.refused',
+    'path.changed',
   ])
   .meta({ id: 'EventType' });
 export type EventType = z.infer<typeof EventType>;

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { mostProbed } from './network.ts';
+import { PathAttempt } from './paths.ts';
 import { identifier, instant, nameShown, text } from './text.ts';
 
 /** How a host reaches a peer, by its own measurements. */
@@ -24,6 +25,15 @@ export const PeerPath = z
   })
   .meta({ id: 'PeerPath' });
 export type PeerPath = z.infer<typeof PeerPath>;
+
+/** A reported path, with what the control plane has of the pair. */
+export const PathHealth = PeerPath.extend({
+  direct_since: instant.optional().meta({
+    description: 'Since when both use a direct path, although neither has an endpoint. Only where `path` is direct.',
+  }),
+  attempt: PathAttempt.optional(),
+}).meta({ id: 'PathHealth' });
+export type PathHealth = z.infer<typeof PathHealth>;
 
 /** How a host reaches one route of the network. */
 export const RoutePath = z
@@ -137,7 +147,7 @@ export const PeerHealth = z
       .nullable()
       .meta({ description: 'Where its requests come from.' }),
     reported_at: instant.nullable(),
-    paths: z.array(PeerPath),
+    paths: z.array(PathHealth),
     routes: z.array(RoutePath),
     map: z.array(MappedRoute).optional().meta({ description: 'As the connector reports it; absent for none.' }),
     drift: z.int().min(0).nullable(),

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { identifier, text } from './text.ts';
+import { identifier, instant, text } from './text.ts';
 
 /** The maximum number of peers that one request names as reached through a relay. */
 export const mostWanted = 32;
@@ -34,6 +34,29 @@ export const PathEnd = z.enum(['idle', 'lost', 'moved']).meta({
     'idle: the pair exchanged no packets. lost: the peer did not answer. moved: the own addresses changed, or the host stops.',
 });
 export type PathEnd = z.infer<typeof PathEnd>;
+
+/** What became of the latest attempt of a pair. */
+export const PathAttempt = z
+  .object({
+    at: instant.meta({ description: 'When it ended.' }),
+    outcome: z.enum(['failed', 'no-endpoints', 'symmetric', 'ended']).meta({
+      description: [
+        'failed: no endpoint led to a path. no-endpoints: a host stated no endpoints, or none is one to try. symmetric: the NATs of the',
+        'pair allow no path. ended: a host returned to the relay.',
+      ].join('\n'),
+    }),
+    why: PathEnd.optional(),
+    symmetric: z
+      .array(identifier)
+      .optional()
+      .meta({ description: 'The peers behind a NAT that uses another port for each destination.' }),
+    tried: z
+      .array(z.object({ by: identifier, outcome: CandidateOutcome, endpoint: SocketEndpoint.optional() }))
+      .optional()
+      .meta({ description: 'What became of each endpoint. Only owners and admins get the endpoint itself.' }),
+  })
+  .meta({ id: 'PathAttempt' });
+export type PathAttempt = z.infer<typeof PathAttempt>;
 
 const ObservedEndpoint = z.object({
   peer: identifier,

@@ -150,6 +150,8 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       refusedConnectionLimit: createPeerChangeLimit<string>(1, steadyNow, 3_600_000),
       reportLimit: createPeerChangeLimit(limits.peerReports, steadyNow, 2000, 'reports of this peer'),
       pathLimit: createPeerChangeLimit(limits.peerReports, steadyNow, 2000, 'statements about paths of this peer'),
+      pathEventLimit: createPeerChangeLimit(60, steadyNow),
+      pairEventLimit: createPeerChangeLimit<string>(6, steadyNow, 1_800_000),
       rescheduleExpiry: () => {
         timely.expiry?.reschedule();
         timely.confirmation?.reschedule();

@@ -161,7 +161,7 @@ describe('the summary of a network', () => {
   });
 
   test.each(EventType.options)('has the event %s among the last ones, or not', (type) => {
-    const untold: readonly EventType[] = ['network.updated', 'network.deleted', 'access.refused'];
+    const untold: readonly EventType[] = ['network.updated', 'network.deleted', 'access.refused', 'path.changed'];
     expect(findLastEvents([event(1, type)], 5)).toHaveLength(untold.includes(type) ? 0 : 1);
   });
 });

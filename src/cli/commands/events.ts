@@ -36,6 +36,7 @@ const eventTypes = [
   'rules.changed',
   'rules.restored',
   'access.refused',
+  'path.changed',
 ] as const satisfies readonly EventType[];
 
 export const events: Command = {

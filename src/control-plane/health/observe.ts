@@ -12,6 +12,7 @@ import type { Revision } from '../store/changes.ts';
 import { listPeerHealth, readNetworkHealth, type StoredHealth } from '../store/health.ts';
 import { readNetwork, type StoredNetwork } from '../store/networks.ts';
 import { listPeers } from '../store/peers/peer-lists.ts';
+import { listPairs, type StoredPair } from '../store/peers/peer-pairs.ts';
 import type { StoredPeer } from '../store/peers/peers.ts';
 import { readMode } from '../store/rules.ts';
 import type { Db } from '../store/tables.ts';
@@ -32,6 +33,8 @@ export interface Observation {
   readonly peers: readonly StoredObservation[];
   /** Suspended and expired peers with a state in the last event. */
   readonly unlisted: readonly number[];
+  /** The pairs that have a direct path, or tried for one. */
+  readonly pairs: readonly StoredPair[];
 }
 
 /** Reads the health of a network in a transaction. @throws NotFound */
@@ -46,7 +49,8 @@ export async function observeNetwork(transaction: Db, id: number): Promise<Obser
   for (const { peer } of peers) stored.delete(peer.id);
   const unlisted = [...stored.values()].flatMap(({ peer_id, announced }) => (announced === null ? [] : [peer_id]));
   const isClosed = (await readMode(transaction, id)) === 'closed';
-  return { network, isClosed, revision, routes, peers, unlisted };
+  const pairs = await listPairs(transaction, id);
+  return { network, isClosed, revision, routes, peers, unlisted, pairs };
 }
 
 /** The stored time of a peer's lost connection; null if it made a stored request since then. */

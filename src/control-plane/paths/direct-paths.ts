@@ -3,11 +3,16 @@ import type { PeerCaller } from '../domain/caller.ts';
 import { NotFound } from '../errors.ts';
 import type { FailureLog } from '../health/failure-log.ts';
 import type { PeerMessages } from '../push/peer-messages.ts';
+import { appendEvents } from '../service/append-events.ts';
 import type { Context } from '../service/context.ts';
+import { type AttemptCounts, createAttemptCounts } from '../service/peer-change-limit.ts';
 import { requireAuthor } from '../service/require-author.ts';
+import { makeNonce } from '../store/changes.ts';
+import { reviseHealth } from '../store/health.ts';
 import { lockNetwork } from '../store/networks.ts';
 import type { Db } from '../store/tables.ts';
 import { transact } from '../store/transact.ts';
+import { announcePaths } from './announce-paths.ts';
 import { conclude } from './conclude.ts';
 import { receiveSignals } from './receive-signals.ts';
 import { type Gathering, type Outcome, Round } from './round.ts';
@@ -45,13 +50,15 @@ export class DirectPaths {
   async receive(caller: PeerCaller, network: number, signals: PathSignals): Promise<void> {
     const { organizationId: organization } = caller;
     if (caller.networkId !== network) throw new NotFound('network');
+    const counts = createAttemptCounts();
     const outcome = await transact(this.#context.db, async (transaction) => {
+      counts.restart();
       const round = await this.#open(transaction, { network, organization });
       if (round === null) throw new NotFound('network');
       await requireAuthor(this.#context, transaction, caller);
       await round.prune();
       await receiveSignals(round, caller, signals);
-      return this.#close(round);
+      return this.#close(round, counts);
     });
     await this.#apply(network, outcome);
   }
@@ -73,14 +80,23 @@ export class DirectPaths {
     return new Round({ db, network, organization, now, ownSockets });
   }
 
-  async #close(round: Round): Promise<Outcome> {
+  /** Saves the pairs and the messages, and lets readers of the network's health see changes. */
+  async #close(round: Round, counts: AttemptCounts): Promise<Outcome> {
+    const { db, network } = round;
+    const events = await announcePaths(this.#context, round, counts);
     const outcome = await round.close();
-    await this.#messages.store(round.db, round.network.id, outcome.messages);
-    return outcome;
+    await this.#messages.store(db, network.id, outcome.messages);
+    if (events.length > 0) await appendEvents(this.#context, db, network.id, events);
+    else if (outcome.isShown) {
+      await reviseHealth(db, network.id, makeNonce(this.#context.random));
+      await this.#context.announce(db, network.id, 'health');
+    }
+    return { ...outcome, isShown: outcome.isShown || events.length > 0 };
   }
 
   /** After the commit. */
-  async #apply(network: number, { messages, begun }: Outcome): Promise<void> {
+  async #apply(network: number, { messages, begun, isShown }: Outcome): Promise<void> {
+    if (isShown) this.#context.healthNotifier.notify(network);
     for (const gathering of begun) this.#schedule(gathering);
     if (messages.length > 0) await this.#messages.deliver(network);
   }
@@ -98,13 +114,15 @@ export class DirectPaths {
 
   async #conclude(gathering: Gathering): Promise<void> {
     const { network, a, b, attempt } = gathering;
+    const counts = createAttemptCounts();
     const outcome = await transact(this.#context.db, async (transaction) => {
+      counts.restart();
       const round = await this.#open(transaction, gathering);
       await round?.load([a, b]);
       const pair = round?.pairOf(a, b);
       if (!round || pair?.attempt !== attempt) return null;
       await conclude(round, pair, true);
-      return this.#close(round);
+      return this.#close(round, counts);
     });
     if (outcome !== null) await this.#apply(network, outcome);
   }

@@ -32,6 +32,10 @@ export interface PairData {
   readonly nats?: readonly [NatKind, NatKind];
   /** What became of the endpoints that a peer tried, by its id. */
   readonly tried?: Readonly<Record<string, FailedAttempt['tried']>>;
+  /** Why a host returned to the relay, or gave up the attempt. */
+  readonly ended?: PathEnd;
+  /** True if the last event of the pair states a direct path. */
+  readonly isAnnounced?: boolean;
 }
 
 /** After it, an attempt without an outcome is over: a host or a process stopped. */
@@ -75,7 +79,7 @@ export function start(pair: Pair | undefined, { peers, by, observers, now, rando
   const [a, b] = [Math.min(...peers), Math.max(...peers)];
   const tries = (pair?.tries ?? 0) + 1;
   const attempt = pair === undefined ? first : pair.attempt + 1;
-  const data = { by, observers, proven: [] };
+  const data = { by, observers, proven: [], ...(pair?.data.isAnnounced && { isAnnounced: true }) };
   const nextAt = now + backoffOf(tries, random);
   return { a, b, state: 'gathering', attempt, tries, startedAt: now, at: now, nextAt, data };
 }
@@ -107,7 +111,8 @@ export function prove(pair: Pair, peer: number, now: number): Pair {
  */
 export function end(pair: Pair, why: PathEnd, now: number, random: number): Pair {
   const isAtOnce = pair.state === 'direct' && (why === 'idle' || now - pair.at >= steadyMs);
-  return isAtOnce ? { ...pair, state: 'resting', at: now, tries: 0, nextAt: now } : rest(pair, now, random);
+  const ended = { ...pair, data: { ...pair.data, ended: why } };
+  return isAtOnce ? { ...ended, state: 'resting', at: now, tries: 0, nextAt: now } : rest(ended, now, random);
 }
 
 /** The endpoints of a peer changed: a resting pair may begin soon. */

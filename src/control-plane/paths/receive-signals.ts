@@ -61,9 +61,11 @@ function returnToRelay(round: Round, self: number, peer: number, why: PathEnd): 
 
 function endAttempt(round: Round, self: number, { peer, attempt, tried }: FailedAttempt): void {
   const pair = round.pairOf(self, peer);
-  if (pair?.state !== 'trying' || pair.attempt !== attempt) return;
-  const data = { ...pair.data, tried: { ...pair.data.tried, [self]: tried } };
-  round.set(rest({ ...pair, data }, round.now, round.random()));
+  if (pair?.attempt !== attempt || pair.data.tried?.[self] !== undefined) return;
+  const next = { ...pair, data: { ...pair.data, tried: { ...pair.data.tried, [self]: tried } } };
+  if (pair.state === 'trying') round.set(rest(next, round.now, round.random()));
+  // The other side ended the attempt first.
+  else if (pair.state === 'resting' && pair.data.tried !== undefined) round.set(next);
 }
 
 function takeProof(round: Round, self: number, peer: number, attempt: number): void {

@@ -9,7 +9,7 @@ import { isUnderWay, type Pair } from './pair.ts';
 /** The longest time in which starts toward an address count. */
 export const startsMs = 60_000;
 const statementsMs = 30 * 60_000;
-const directMs = 24 * 3600_000;
+const directMs = 30 * 24 * 3600_000;
 
 /** An attempt whose endpoints are gathered. */
 export interface Gathering {
@@ -24,6 +24,8 @@ export interface Gathering {
 export interface Outcome {
   readonly messages: readonly Addressed[];
   readonly begun: readonly Gathering[];
+  /** True if the health of the network shows a change. */
+  readonly isShown: boolean;
 }
 
 interface RoundOptions {
@@ -49,6 +51,7 @@ export class Round {
   readonly #changed = new Set<string>();
   readonly #messages: Addressed[] = [];
   readonly #begun: Gathering[] = [];
+  #isShown = false;
 
   constructor({ db, network, organization, now, ownSockets }: RoundOptions) {
     this.db = db;
@@ -85,12 +88,20 @@ export class Round {
     return this.#pairs.get(keyOf({ a: Math.min(one, other), b: Math.max(one, other) }));
   }
 
+  /** All loaded pairs. */
+  get pairs(): readonly Pair[] {
+    return [...this.#pairs.values()];
+  }
+
   /** The loaded pairs of a peer. */
   pairsOf(peer: number): readonly Pair[] {
-    return [...this.#pairs.values()].filter(({ a, b }) => a === peer || b === peer);
+    return this.pairs.filter(({ a, b }) => a === peer || b === peer);
   }
 
   set(pair: Pair): void {
+    const before = this.pairOf(pair.a, pair.b);
+    const isSettled = pair.state === 'direct' || pair.state === 'resting';
+    if (isSettled && (before?.state !== pair.state || before.data.tried !== pair.data.tried)) this.#isShown = true;
     this.#pairs.set(keyOf(pair), pair);
     this.#changed.add(keyOf(pair));
   }
@@ -119,7 +130,7 @@ export class Round {
       const pair = this.#pairs.get(key);
       if (pair) await savePair(this.db, toStored(pair, this.network.id));
     }
-    return { messages: this.#messages, begun: this.#begun };
+    return { messages: this.#messages, begun: this.#begun, isShown: this.#isShown };
   }
 }
 
@@ -132,7 +143,7 @@ function keyOf({ a, b }: Pick<Pair, 'a' | 'b'>): string {
   return `${a} ${b}`;
 }
 
-function readPair({ started_at, at, next_at, data, network_id: _, ...row }: StoredPair): Pair {
+export function readPair({ started_at, at, next_at, data, network_id: _, ...row }: StoredPair): Pair {
   const instants = { startedAt: Date.parse(started_at), at: Date.parse(at), nextAt: Date.parse(next_at) };
   return { ...row, ...instants, data: JSON.parse(data) };
 }

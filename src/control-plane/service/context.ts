@@ -36,6 +36,9 @@ export interface Context {
   /** How many events of refused connections a host may cause, and how many each connection. */
   readonly refusalLimit: PeerChangeLimit;
   readonly refusedConnectionLimit: PeerChangeLimit<string>;
+  /** How many events of direct paths a network may have, and how many each pair. */
+  readonly pathEventLimit: PeerChangeLimit;
+  readonly pairEventLimit: PeerChangeLimit<string>;
   /** Must be called when a peer, or rules without a confirmation, may expire before all others. */
   readonly rescheduleExpiry: () => void;
   /** True if the time and source of hosts' requests are stored. */

@@ -1,4 +1,5 @@
 import type { Event, EventType } from '../../contract/event.ts';
+import type { PathEnd } from '../../contract/paths.ts';
 
 export const eventTypes: Readonly<Record<EventType, string>> = {
   'peer.enrolled': 'peer enrolled',
@@ -19,6 +20,7 @@ export const eventTypes: Readonly<Record<EventType, string>> = {
   'rules.changed': 'rules changed',
   'rules.restored': 'earlier rules restored',
   'access.refused': 'connection refused',
+  'path.changed': 'path changed',
 };
 
 export function describeEvent({
@@ -68,6 +70,8 @@ export function describeEvent({
       return `the earlier rules of the network returned, without a confirmation${listRules(details)}`;
     case 'access.refused':
       return `${who} refused a connection${describeConnection(details)}`;
+    case 'path.changed':
+      return `${who} and ${nameOf(details.with) ?? 'another peer'} ${describePath(details)}`;
     // A later version may have more types.
     default:
       return [type, peer?.name, route].filter(Boolean).join(' ');
@@ -93,6 +97,22 @@ function describeConnection({ from, to, protocol, port }: Event['details']): str
   const service = [textOf(protocol), typeof port === 'number' ? `${port}` : null].filter((part) => part !== null);
   return sender && receiver ? `: ${sender} → ${[receiver, ...service].join(' ')}` : '';
 }
+
+/** How the two peers of a pair reach each other from now on. */
+function describePath({ path, via, why }: Event['details']): string {
+  if (path === 'direct') return 'have a direct path';
+  const reason = reasons.get(why);
+  return `are relayed${nameOf(via) === null ? '' : ` by ${nameOf(via)}`}${reason === undefined ? '' : `: ${reason}`}`;
+}
+
+/** Why a direct path ended. */
+const reasons: ReadonlyMap<unknown, string> = new Map(
+  Object.entries({
+    idle: 'they exchanged no packets',
+    lost: 'one got no answer from the other',
+    moved: 'the addresses of one changed, or it stopped',
+  } satisfies Record<PathEnd, string>),
+);
 
 const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : null);
 

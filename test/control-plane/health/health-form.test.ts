@@ -17,7 +17,7 @@ function evaluate(
   const observation = observedNetwork(peers);
   return { observation, judged: judgeNetwork(observation, lastSeen, now, listeningSince), keepsPresence };
 }
-const shown = (evaluation: HealthEvaluation) => JSON.parse(serializeHealth(evaluation).toString()).data;
+const shown = (evaluation: HealthEvaluation) => JSON.parse(serializeHealth(evaluation, 'other').toString()).data;
 
 /** Facts that all differ. */
 const facts = {

@@ -75,7 +75,7 @@ export function observedNetwork(
     isClosed: false,
     revision: { revision: 1, nonce: 'n' },
     routes: JSON.stringify(routes),
-    ...{ peers, unlisted },
+    ...{ peers, unlisted, pairs: [] },
   };
 }
 

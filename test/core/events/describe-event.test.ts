@@ -48,6 +48,13 @@ it.each<[type: string, details: Event['details'], text: string]>([
     'edge refused a connection: 192.168.50.7 → peer 7 udp 53',
   ],
   ['access.refused', {}, 'edge refused a connection'],
+  ['path.changed', { with: spare, path: 'direct' }, 'edge and spare have a direct path'],
+  [
+    'path.changed',
+    { with: spare, path: 'relayed', via: { id: 7 }, why: 'lost' },
+    'edge and spare are relayed by peer 7: one got no answer from the other',
+  ],
+  ['path.changed', { path: 'relayed', why: 'toString' }, 'edge and another peer are relayed'],
   ['later.type', {}, 'later.type edge 10.0.0.0/8'],
 ])('%s with %j is described', (type, details, text) => {
   expect(describeEvent({ type, peer: edge, route: '10.0.0.0/8', details } as Event)).toBe(text);

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { Health, HealthSummary, Report, ReportReply } from '../../../contract/health.ts';
 import { page, Refusal, reply } from '../../../contract/reply.ts';
 import { NetworkTraffic, PeerTraffic } from '../../../contract/traffic.ts';
-import { peerOnly, readers, readersAndPeer } from '../../domain/caller.ts';
+import { administrators, peerOnly, readers, readersAndPeer, type UserCaller } from '../../domain/caller.ts';
 import type { Evaluator } from '../../health/evaluate.ts';
 import { createHealthPoll, serializeHealth, toOwnHealth, toReply } from '../../health/health.ts';
 import type { LostConnections } from '../../health/lost-connections.ts';
@@ -21,6 +21,8 @@ const reportLimit = 128 * 1024;
 
 const unkept = ' Nothing is kept where the control plane keeps no presence.';
 
+const readerOf = ({ role }: UserCaller) => (administrators.roles.includes(role) ? 'administrator' : 'other');
+
 export function addNetworkHealthRoutes(
   app: App,
   context: Context,
@@ -38,6 +40,7 @@ export function addNetworkHealthRoutes(
       summary: 'The health of a network, as its hosts observe it',
       description: [
         'Which peers are in touch, and how they reach each other, from their own reports. A peer gets its own entry alone, and no routes.',
+        'Owners and admins also get the endpoints that hosts tried for direct paths.',
         'The ETag names a revision of its own: the revision of the network does not grow. It grows with each report and each state that',
         'changes, but not with last_seen. If-None-Match and Prefer: wait=N work as for the network; a reply comes about twice a second at most.',
       ].join('\n'),
@@ -57,7 +60,9 @@ export function addNetworkHealthRoutes(
       const caller = callerOf(request);
       response.header('etag', formatETag(evaluation.observation.revision));
       if (caller.kind === 'peer') return { data: toOwnHealth(evaluation, caller.peerId) };
-      return response.type('application/json; charset=utf-8').send(serializeHealth(evaluation) as never);
+      return response
+        .type('application/json; charset=utf-8')
+        .send(serializeHealth(evaluation, readerOf(caller)) as never);
     },
   });
 

@@ -3,6 +3,11 @@ import type { Db, Tables } from '../tables.ts';
 
 export type StoredPair = Selectable<Tables['peer_pairs']>;
 
+/** Lists all pairs of a network. */
+export async function listPairs(db: Db, network: number): Promise<StoredPair[]> {
+  return db.selectFrom('peer_pairs').selectAll().where('network_id', '=', network).execute();
+}
+
 /** Lists the pairs of a network that include one of these peers. */
 export async function listPairsOf(db: Db, network: number, peers: readonly number[]): Promise<StoredPair[]> {
   return db
