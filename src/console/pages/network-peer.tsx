@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import type { Health, PeerPath } from '../../contract/health.ts';
+import type { Health, PathHealth } from '../../contract/health.ts';
 import type { Network } from '../../contract/network.ts';
 import type { Peer, PeerDetails } from '../../contract/peer.ts';
 import type { PeerTraffic } from '../../contract/traffic.ts';
@@ -261,12 +261,13 @@ function Paths({ network, reach, peer }: PeerReachProps): JSX.Element {
   );
 }
 
-function describePath(reach: Reach, path: PeerPath | undefined, last: PeerPath | undefined): string {
+function describePath(reach: Reach, path: PathHealth | undefined, last: PathHealth | undefined): string {
   if (last !== undefined) return `${last.path} in its last report`;
   if (path === undefined) return '–';
-  const { via, handshake_age, rtt_ms, rx_rate, tx_rate } = path;
+  const { via, direct_since, handshake_age, rtt_ms, rx_rate, tx_rate } = path;
   const parts = [
     via === undefined ? null : `by ${reach.byId.get(via)?.name ?? 'a peer that is gone'}`,
+    direct_since === undefined ? null : 'through NAT',
     rtt_ms === undefined ? null : `${rtt_ms} ms`,
     handshake_age === undefined ? null : `handshake ${formatSeconds(handshake_age)} old`,
     rx_rate === undefined ? null : `receives ${formatRate(rx_rate)}`,

@@ -4,17 +4,9 @@ import type { Network } from '../../contract/network.ts';
 import type { Peer, PeerType } from '../../contract/peer.ts';
 import { listNames } from '../../core/util/list-names.ts';
 import type { Traffic } from '../logic/matrix/access.ts';
-import { cellShapes, nameCell } from '../logic/matrix/cells.ts';
+import { describePathCell } from '../logic/matrix/explain-path.ts';
 import { filterMatrix, isFiltered, type MatrixFilter, noFilter } from '../logic/matrix/filter-matrix.ts';
-import {
-  type CellState,
-  cellStates,
-  groupOrder,
-  type Reach,
-  stateOf,
-  sumCounts,
-  toGroup,
-} from '../logic/matrix/reach.ts';
+import { type CellState, cellStates, groupOrder, type Reach, sumCounts, toGroup } from '../logic/matrix/reach.ts';
 import { peerTypes } from '../logic/peers/peer-text.ts';
 import { MatrixOrNothing, MatrixSearch } from '../parts/charts/matrix-search.tsx';
 import { Choice } from '../parts/forms/form.tsx';
@@ -64,10 +56,6 @@ function Paths({ network, reach }: ReachProps): JSX.Element {
   const { rows, columns } = useMemo(() => filterMatrix(reach, filter), [reach, filter]);
   const change = (fields: Partial<MatrixFilter>) => setFilter((before) => ({ ...before, ...fields }));
   const [from, to] = opened?.map((id) => reach.byId.get(id)) ?? [];
-  const cellOf = (row: Peer, column: Peer) => {
-    const state = stateOf(reach, row.id, column.id);
-    return { state, shape: cellShapes[state], label: nameCell(row.name, column.name, state) };
-  };
   if (reach.rows.length === 0) {
     return (
       <div class="empty">
@@ -89,7 +77,8 @@ function Paths({ network, reach }: ReachProps): JSX.Element {
         {...(isFiltered(filter) && { onClear: () => setFilter(noFilter) })}
       />
       <MatrixOrNothing
-        {...{ network: network.id, reach, rows, columns, cellOf }}
+        {...{ network: network.id, reach, rows, columns }}
+        cellOf={(row, column) => describePathCell(reach, row, column)}
         total={Math.max(reach.rows.length, reach.columns.length)}
         onOpen={(row, column) => setOpened([row.id, column.id])}
       />

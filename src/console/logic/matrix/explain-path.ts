@@ -4,6 +4,8 @@ import type { Peer } from '../../../contract/peer.ts';
 import { listNames } from '../../../core/util/list-names.ts';
 import { describeDevice, isDevice } from '../peers/device.ts';
 import { formatExact, formatSeconds, toSentence } from '../text/format.ts';
+import { cellShapes, type MatrixCell, nameCell } from './cells.ts';
+import { describeAttempt } from './describe-attempt.ts';
 import { type CellState, type Reach, stateOf } from './reach.ts';
 
 export interface Remedy {
@@ -30,13 +32,19 @@ export function explainPath(network: Pick<Network, 'peers'>, reach: Reach, from:
   const back = stateOf(reach, to.id, from.id);
   const optional: (readonly [string, string | null])[] = [
     ['Relay', relay],
+    ['Direct path', describeDirectPath(reach, from, to)],
     [
       'Latest handshake',
       path?.handshake_age === undefined ? null : `${formatSeconds(path.handshake_age)} before the report`,
     ],
     ['Round trip', path?.rtt_ms === undefined ? null : `${path.rtt_ms} ms`],
     ['Key or address', isMismatch ? `${from.name} has another one pinned, and refuses this one` : null],
-    ['Endpoint', hasNoEndpoint && state !== 'relayed' ? 'neither peer has one that the other could dial' : null],
+    [
+      'Endpoint',
+      hasNoEndpoint && state !== 'relayed' && path?.direct_since === undefined
+        ? 'neither peer has one that the other could dial'
+        : null,
+    ],
     [`${to.name} to ${from.name}`, back === 'unknown' ? null : back],
     [`Verdict on ${to.name}`, other ? `${other.state}: ${other.why}` : null],
     ['Witnesses', listWitnesses(network, reach, to)],
@@ -50,6 +58,25 @@ export function explainPath(network: Pick<Network, 'peers'>, reach: Reach, from:
     facts: optional.flatMap(([name, value]) => (value === null ? [] : [[name, value] as const])),
     remedies: listRemedies(reach, from, to, state),
   };
+}
+
+/** Between peers without an endpoint: since when, or why there is none. */
+function describeDirectPath(reach: Reach, from: Peer, to: Peer): string | null {
+  const [path, back] = [reach.pathOf(from.id, to.id), reach.pathOf(to.id, from.id)];
+  if (path?.direct_since !== undefined) return `through NAT, since ${formatExact(path.direct_since)}`;
+  const attempt = path?.attempt ?? back?.attempt;
+  return attempt ? describeAttempt(attempt, (id) => reach.byId.get(id)?.name ?? 'a peer that is gone') : null;
+}
+
+/** The cell of a pair, with the relay or the direct path for the pointer. */
+export function describePathCell(reach: Reach, from: Peer, to: Peer): MatrixCell {
+  const state = stateOf(reach, from.id, to.id);
+  const label = nameCell(from.name, to.name, state);
+  const { via, direct_since } = reach.pathOf(from.id, to.id) ?? {};
+  const kind = via === undefined ? null : `via ${reach.byId.get(via)?.name ?? 'a peer that is gone'}`;
+  const since = direct_since === undefined ? null : `through NAT, since ${formatExact(direct_since)}`;
+  const more = kind ?? since;
+  return { state, shape: cellShapes[state], label, ...(more !== null && { title: `${label} ${more}` }) };
 }
 
 /** The last report of an offline host is no longer current. */

@@ -1,4 +1,4 @@
-import type { Health, PathState, PeerHealth, PeerPath } from '../../../contract/health.ts';
+import type { Health, PathHealth, PathState, PeerHealth } from '../../../contract/health.ts';
 import type { Peer, PeerType } from '../../../contract/peer.ts';
 
 /** How one peer reaches another. Unknown without a reported path, or if the peer is offline. */
@@ -22,13 +22,13 @@ export interface Reach {
   readonly health: ReadonlyMap<number, PeerHealth>;
   /** The number of pairs by state, keyed by both types, as in `origin connector`. */
   readonly groups: ReadonlyMap<string, Counts>;
-  pathOf(from: number, to: number): PeerPath | undefined;
+  pathOf(from: number, to: number): PathHealth | undefined;
   /** The path in the last report of an offline host. */
-  lastPathOf(from: number, to: number): PeerPath | undefined;
+  lastPathOf(from: number, to: number): PathHealth | undefined;
 }
 
 const collator = new Intl.Collator('en', { numeric: true });
-const noPaths: ReadonlyMap<number, PeerPath> = new Map();
+const noPaths: ReadonlyMap<number, PathHealth> = new Map();
 
 /** Indexes the reports of hosts. Peers outside the network are left out. */
 export function indexReach(peers: readonly Peer[], { peers: reports }: Health): Reach {
@@ -58,7 +58,7 @@ export function indexReach(peers: readonly Peer[], { peers: reports }: Health): 
   const columns = [...named].flatMap((id) => byId.get(id) ?? []);
   const reporting = new Set(rows.map(({ id }) => id));
   // Lazily, because most cells of a large matrix are never visible.
-  const paths = new Map<number, ReadonlyMap<number, PeerPath>>();
+  const paths = new Map<number, ReadonlyMap<number, PathHealth>>();
   const pathsOf = (from: number) => {
     const found = paths.get(from) ?? new Map(health.get(from)?.paths.map((path) => [path.peer, path]) ?? noPaths);
     paths.set(from, found);
@@ -117,10 +117,10 @@ export function sumCounts(groups: ReadonlyMap<string, Counts>): Counts {
 
 export interface PeerPair {
   readonly other: Peer;
-  readonly from: PeerPath | undefined;
-  readonly to: PeerPath | undefined;
+  readonly from: PathHealth | undefined;
+  readonly to: PathHealth | undefined;
   /** The last report of this peer, if it is offline. */
-  readonly last: PeerPath | undefined;
+  readonly last: PathHealth | undefined;
 }
 
 const order: readonly (string | undefined)[] = ['down', 'never', 'stale', 'direct', 'relayed'];
