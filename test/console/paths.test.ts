@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { cellShapes, nameCell, sizeCells } from '../../src/console/logic/matrix/cells.ts';
-import { explainPath, explainPeer } from '../../src/console/logic/matrix/explain-path.ts';
+import { describePathCell, explainPath, explainPeer } from '../../src/console/logic/matrix/explain-path.ts';
 import { filterMatrix, isFiltered, noFilter } from '../../src/console/logic/matrix/filter-matrix.ts';
 import {
   type CellState,
@@ -12,7 +12,7 @@ import {
   sumCounts,
 } from '../../src/console/logic/matrix/reach.ts';
 import { formatExact } from '../../src/console/logic/text/format.ts';
-import { PathState, type PeerHealth, type PeerPath } from '../../src/contract/health.ts';
+import { type PathHealth, PathState, type PeerHealth, type PeerPath } from '../../src/contract/health.ts';
 import { PeerType } from '../../src/contract/peer.ts';
 import { at, connector, health, healthOf, path, peer } from './samples.ts';
 
@@ -88,6 +88,78 @@ describe('why a path', () => {
     expect(factsOf(explain([], { own: { drift: 0, pin_mismatches: [3] } }))).not.toHaveProperty(
       'Pending changes at web',
     );
+  });
+
+  test.each<[string, Partial<PathHealth>, string | undefined]>([
+    ['since the switch', { direct_since: at }, `through NAT, since ${formatExact(at)}`],
+    ['not, as there was no attempt', {}, undefined],
+    [
+      'not, as a host returned to the relay',
+      { attempt: { at, outcome: 'ended', why: 'idle' } },
+      `over since ${formatExact(at)}: they exchanged no packets`,
+    ],
+    [
+      'not, as no NAT keeps its port',
+      { attempt: { at, outcome: 'symmetric', symmetric: [1, 2] } },
+      `not possible at ${formatExact(at)}: the NAT of web, db uses another port for each destination`,
+    ],
+    [
+      'not, as there is nothing to try',
+      { attempt: { at, outcome: 'no-endpoints' } },
+      `not possible at ${formatExact(at)}: the peers have no endpoints to try`,
+    ],
+    [
+      'not, as no endpoint answered',
+      {
+        attempt: {
+          ...{ at, outcome: 'failed', symmetric: [2] },
+          tried: [
+            { by: 1, outcome: 'no-answer', endpoint: '203.0.113.3:4711' },
+            { by: 1, outcome: 'handshake', endpoint: '[2001:db8::2]:1' },
+            { by: 9, outcome: 'refused', endpoint: '192.0.2.1:1' },
+          ],
+        },
+      },
+      `not found at ${formatExact(at)}; web tried 203.0.113.3:4711: no answer, ` +
+        '[2001:db8::2]:1: a handshake, but no answer to a probe; ' +
+        'a peer that is gone tried 192.0.2.1:1: not tried, because the host excludes it; ' +
+        'the NAT of db uses another port for each destination',
+    ],
+    [
+      'not, for a reader who does not get endpoints',
+      {
+        attempt: {
+          ...{ at, outcome: 'failed' },
+          tried: [
+            { by: 1, outcome: 'no-answer' },
+            { by: 1, outcome: 'no-answer' },
+            { by: 1, outcome: 'refused' },
+          ],
+        },
+      },
+      `not found at ${formatExact(at)}; web tried 2 endpoints: no answer, 1 endpoint: not tried, because the host excludes it`,
+    ],
+  ])('is direct %s', (_, fields, text) => {
+    const state = fields.direct_since ? 'direct' : 'relayed';
+    const facts = factsOf(explain([path(2, state, fields)]));
+    expect(facts['Direct path']).toBe(text);
+    expect(facts).not.toHaveProperty('Endpoint', fields.direct_since && expect.anything());
+    // The other one of the pair has the same attempt.
+    if (fields.attempt) expect(factsOf(explain([], { back: [path(1, state, fields)] }))['Direct path']).toBe(text);
+  });
+
+  test('has the relay, or the direct path, in the text of its cell', () => {
+    const paths = [path(2, 'relayed', { via: 3 }), path(3, 'direct', { direct_since: at })];
+    const reach = indexReach([web, db, edge], health([healthOf(1, { paths })]));
+    expect(describePathCell(reach, web, db).title).toBe('web to db: relayed via edge');
+    expect(describePathCell(reach, web, edge)).toMatchObject({
+      ...{ label: 'web to edge: direct', title: `web to edge: direct through NAT, since ${formatExact(at)}` },
+    });
+    expect(describePathCell(reach, db, web)).toEqual({
+      ...{ state: 'unknown', shape: cellShapes.unknown, label: 'db to web: unknown' },
+    });
+    const gone = indexReach([web, db], health([healthOf(1, { paths })]));
+    expect(describePathCell(gone, web, db).title).toBe('web to db: relayed via a peer that is gone');
   });
 
   test.each<[string | null, string | null, boolean]>([

@@ -1,5 +1,5 @@
 import type { Event, EventType } from '../../src/contract/event.ts';
-import type { Health, PeerHealth, PeerPath, RouteHealth } from '../../src/contract/health.ts';
+import type { Health, PathHealth, PeerHealth, RouteHealth } from '../../src/contract/health.ts';
 import type { Network } from '../../src/contract/network.ts';
 import type { Peer } from '../../src/contract/peer.ts';
 
@@ -35,7 +35,7 @@ export function healthOf(id: number, fields: Partial<PeerHealth> = {}): PeerHeal
   return { id, name: `peer-${id}`, ...verdict, ...seen, ...rest, ...fields };
 }
 
-export const path = (to: number, state: PeerPath['path'], fields: Partial<PeerPath> = {}): PeerPath => {
+export const path = (to: number, state: PathHealth['path'], fields: Partial<PathHealth> = {}): PathHealth => {
   return { peer: to, path: state, ...fields };
 };
 

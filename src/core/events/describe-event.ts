@@ -101,18 +101,16 @@ function describeConnection({ from, to, protocol, port }: Event['details']): str
 /** How the two peers of a pair reach each other from now on. */
 function describePath({ path, via, why }: Event['details']): string {
   if (path === 'direct') return 'have a direct path';
-  const reason = reasons.get(why);
+  const reason = Object.entries(pathEnds).find(([end]) => end === why)?.[1];
   return `are relayed${nameOf(via) === null ? '' : ` by ${nameOf(via)}`}${reason === undefined ? '' : `: ${reason}`}`;
 }
 
 /** Why a direct path ended. */
-const reasons: ReadonlyMap<unknown, string> = new Map(
-  Object.entries({
-    idle: 'they exchanged no packets',
-    lost: 'one got no answer from the other',
-    moved: 'the addresses of one changed, or it stopped',
-  } satisfies Record<PathEnd, string>),
-);
+export const pathEnds: Readonly<Record<PathEnd, string>> = {
+  idle: 'they exchanged no packets',
+  lost: 'one got no answer from the other',
+  moved: 'the addresses of one changed, or it stopped',
+};
 
 const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : null);
 

@@ -1,4 +1,5 @@
-import type { CandidateOutcome, PathAttempt, PathEnd } from '../../../contract/paths.ts';
+import type { CandidateOutcome, PathAttempt } from '../../../contract/paths.ts';
+import { pathEnds } from '../../../core/events/describe-event.ts';
 import { listNames } from '../../../core/util/list-names.ts';
 import { formatExact } from '../text/format.ts';
 
@@ -8,12 +9,6 @@ const outcomes: Readonly<Record<CandidateOutcome, string>> = {
   refused: 'not tried, because the host excludes it',
 };
 
-const ends: Readonly<Record<PathEnd, string>> = {
-  idle: 'the two exchanged no packets',
-  lost: 'one got no answer from the other',
-  moved: 'the addresses of one changed, or it stopped',
-};
-
 /** Why two peers have no direct path, by their latest attempt. */
 export function describeAttempt(attempt: PathAttempt, nameOf: (peer: number) => string): string {
   const at = formatExact(attempt.at);
@@ -21,7 +16,7 @@ export function describeAttempt(attempt: PathAttempt, nameOf: (peer: number) => 
   const nat = nats.length === 0 ? [] : [`the NAT of ${listNames(nats)} uses another port for each destination`];
   switch (attempt.outcome) {
     case 'ended':
-      return [`over since ${at}`, ends[attempt.why ?? 'lost']].join(': ');
+      return [`over since ${at}`, pathEnds[attempt.why ?? 'lost']].join(': ');
     case 'symmetric':
       return [`not possible at ${at}`, ...nat].join(': ');
     case 'no-endpoints':
