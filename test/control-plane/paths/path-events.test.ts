@@ -4,13 +4,13 @@ import type { Event } from '../../../src/contract/event.ts';
 import { Health, type PathHealth } from '../../../src/contract/health.ts';
 import { parsePrefix } from '../../../src/core/net/cidr.ts';
 import { postgres } from '../databases.ts';
-import { makeFolder, startPlane, withDatabase } from '../harness.ts';
+import { makeFolder, quiet, startPlane, withDatabase } from '../harness.ts';
 import { soon } from '../health/office.ts';
-import { attemptIn, observedAs, type PathPeer, pathActions, patient, startPaths, startTrying } from './paths-office.ts';
+import { attemptIn, observedAs, type PathPeer, pathActions, startPaths, startTrying } from './paths-office.ts';
 
 const minute = 60_000;
 type Office = Awaited<ReturnType<typeof startPaths>>;
-const start = () => startPaths({ healthTimes: { ...patient, ...soon } });
+const start = () => startPaths({ healthTimes: { ...quiet, ...soon } });
 
 async function listEvents({ plane, token, network }: Pick<Office, 'plane' | 'token' | 'network'>): Promise<Event[]> {
   const { body } = await plane.call('GET', `/api/networks/${network}/events?after=0&limit=500`, { token });
@@ -159,9 +159,9 @@ test('why no attempt began is there too', async () => {
 
 test.runIf(postgres)('of two replicas that hear of one change, one makes the event', async () => {
   const dataDir = makeFolder();
-  const office = await startPaths({ dataDir, healthTimes: patient });
+  const office = await startPaths({ dataDir, healthTimes: quiet });
   const { one, two, plane, network } = office;
-  const others = { dataDir, proxies: [parsePrefix('127.0.0.0/8')], now: plane.clock.now, healthTimes: patient };
+  const others = { dataDir, proxies: [parsePrefix('127.0.0.0/8')], now: plane.clock.now, healthTimes: quiet };
   const there = pathActions(await startPlane(others), network);
   await becomeDirect(office);
   await Promise.all([
