@@ -96,6 +96,41 @@ test('the matrix has a cell of each state, and says why', async () => {
   await dialog.getByText('web-1 reaches web-2 through edge-1.').waitFor();
 });
 
+test('a pair without endpoints has its latest attempt in its cell, then since when it is direct', async () => {
+  const { at, network, report, edge1, web1, web2 } = await makeOffice();
+  const instant = '2030-05-06T07:08:09.000Z';
+  const tried = { [web1.id]: [{ endpoint: '203.0.113.3:4711', outcome: 'no-answer' }] };
+  const [data, fields] = [
+    { by: web1.id, observers: 1, proven: [], tried },
+    { attempt: 1, tries: 1 },
+  ];
+  const row = {
+    ...{ a: web1.id, b: web2.id, network_id: network, state: 'resting' as const, data: JSON.stringify(data) },
+    ...{ ...fields, started_at: instant, at: instant, next_at: instant },
+  };
+  await withDatabase(plane.dataDir, (db) => db.insertInto('peer_pairs').values(row).execute());
+  const page = await openLoggedIn(plane, at);
+  const dialog = dialogOf(page);
+  await cell(page, 'web-1 to web-2: relayed').click();
+  await dialog.getByText('web-1 reaches web-2 through edge-1.').waitFor();
+  await dialog.getByText(/^not found at .*; web-1 tried 203\.0\.113\.3:4711: no answer$/).waitFor();
+  expect(await cell(page, 'web-1 to web-2: relayed').textContent()).toBe('web-1 to web-2: relayed via edge-1');
+  await takePicture(page, 'why-relayed');
+  await page.keyboard.press('Escape');
+  await withDatabase(plane.dataDir, (db) =>
+    db.updateTable('peer_pairs').set({ state: 'direct' }).where('a', '=', web1.id).execute(),
+  );
+  await report(web1, {
+    paths: [
+      { peer: web2.id, path: 'direct' },
+      { peer: edge1.id, path: 'direct' },
+    ],
+  });
+  await cell(page, 'web-1 to web-2: direct').click();
+  await dialog.getByText(/^through NAT, since /).waitFor();
+  await takePicture(page, 'why-direct');
+});
+
 test('a report changes its cell, and an event its list', async () => {
   const { at, report, web1, edge1, edge2 } = await makeOffice();
   const page = await openLoggedIn(plane, at);
