@@ -2,11 +2,11 @@ import * as z from 'zod';
 import { identifier, instant, text } from './text.ts';
 
 /** The maximum number of peers that one request names as reached through a relay. */
-export const mostWanted = 32;
+const mostWanted = 32;
 /** The maximum number of a peer's endpoints, of one source and in one attempt. */
 export const mostCandidates = 8;
 /** The maximum number of endpoints of peers that a connector states at once. */
-export const mostObserved = 64;
+const mostObserved = 64;
 
 /** `IPv4:PORT` or `[IPv6]:PORT`, 47 characters at most. Parsed by core/net/endpoint.ts. */
 const SocketEndpoint = text(64).meta({ format: 'endpoint', description: 'IPv4:PORT or [IPv6]:PORT.' });

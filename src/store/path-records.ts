@@ -26,5 +26,7 @@ const switched = v.object({
 
 const records = v.record(v.string(), v.object({ switched: v.nullable(switched), attempt: v.nullable(attempt) }));
 
-/** The records of direct paths in the notes, by peer. Empty if another version wrote other words. */
+/**
+ * The records of direct paths in the notes, by peer. Empty if another version wrote other words.
+ */
 export const pathRecords = v.optional(v.fallback(records, {}), (): PathRecords => ({}));

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { destinationRules } from '../../src/core/forward/recent-destinations.ts';
+import { destinationRules } from '../../src/core/forward/direct-path-rules.ts';
 import type { Family } from '../../src/core/net/cidr.ts';
 import { plans } from '../core/rules/generated-rules.ts';
 import { Machine } from './machine.ts';

@@ -10,6 +10,7 @@ import { resolveAccess, resolveDevices } from '../rules/resolve.ts';
 import type { AccessFilter } from './access/lookups.ts';
 import { accessFilter, type ServiceSocket } from './access-filter.ts';
 import { arrivalRules } from './arrival-rules.ts';
+import { destinationRules, probeRules } from './direct-path-rules.ts';
 import { forwardingRules, localRules } from './forwarding-rules.ts';
 import type { HostForwarding, Ingress } from './ingress.ts';
 import type { Ipv6Exceptions } from './ipv6-outside.ts';
@@ -17,8 +18,6 @@ import { ipv6Rules } from './ipv6-rules.ts';
 import { findKeptSessions, type KeptSession } from './kept-sessions.ts';
 import { findEntrances, linkFinder } from './links-toward.ts';
 import { chains, type PacketRule } from './packet-rule.ts';
-import { probeRules } from './probe-rules.ts';
-import { destinationRules } from './recent-destinations.ts';
 import { returnPathRules } from './return-path-rules.ts';
 
 export interface HostRulesInputs {

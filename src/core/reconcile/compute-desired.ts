@@ -22,7 +22,6 @@ import { behindRoutes, findMapConflicts, isMapped, localsOf } from '../map/prefi
 import { renderBlock } from '../names/hosts-block.ts';
 import { usableFirst } from '../names/resolved-names.ts';
 import {
-  type Address,
   familyOf,
   formatInterfaceAddress,
   hostPrefix,

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { InvalidValue } from '../../core/errors/index.ts';
+import { destinationSet } from '../../core/forward/direct-path-rules.ts';
 import { tableOf } from '../../core/forward/own-table.ts';
-import { destinationSet } from '../../core/forward/recent-destinations.ts';
 import { type Address, parseAddress } from '../../core/net/cidr.ts';
 import { parseOutput, stderrOf } from '../process/command-error.ts';
 import type { Run } from '../process/run.ts';

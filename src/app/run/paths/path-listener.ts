@@ -85,7 +85,7 @@ export class PathListener implements PassListener {
     this.#wake();
   }
 
-  /** Returns to the relay: this host may have moved, and its peers may not have its new endpoint. */
+  /** Returns to the relay: this host may have moved, and its peers may have an old endpoint. */
   move(): void {
     this.#requests.clear();
     void this.#handle({ event: 'moved' });

@@ -7,14 +7,7 @@ import {
   beginAttempt,
   trialKeepalive,
 } from '../../../core/paths/attempt.ts';
-import type {
-  Attempt,
-  AttemptAction,
-  ProbeResult,
-  ProvenBy,
-  TriedCandidate,
-  TryMessage,
-} from '../../../core/paths/attempt-state.ts';
+import type { Attempt, ProbeResult, ProvenBy, TriedCandidate, TryMessage } from '../../../core/paths/attempt-state.ts';
 import { listTried, type TriedRecord } from '../../../core/paths/path-record.ts';
 import { pauseFor } from '../../../core/util/backoff.ts';
 import type { HostTools, Tools } from '../../tools.ts';

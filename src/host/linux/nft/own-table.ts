@@ -3,6 +3,7 @@ import type { AccessChain, AccessSet } from '../../../core/forward/access/classe
 import type { AccessFilter } from '../../../core/forward/access/lookups.ts';
 import { deniedCounters, deniedFor, deniedSet } from '../../../core/forward/access-filter.ts';
 import { writeSets } from '../../../core/forward/deadline-rules.ts';
+import { destinationSet, writeDestinationSet } from '../../../core/forward/direct-path-rules.ts';
 import { tableOf } from '../../../core/forward/own-table.ts';
 import {
   accessComment,
@@ -14,7 +15,6 @@ import {
   type Firewall,
   type PacketRule,
 } from '../../../core/forward/packet-rule.ts';
-import { destinationSet, writeDestinationSet } from '../../../core/forward/recent-destinations.ts';
 import { asList, isEntry, type JsonEntry } from '../ip/json-entry.ts';
 
 /**
