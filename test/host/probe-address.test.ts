@@ -19,7 +19,7 @@ const observeOptions: ObserveOptions = {
 async function reconcile({ host }: Machine, mtu: number | null = null): Promise<string[]> {
   const actual = await host.observe(observeOptions);
   const forwarding = { sysctls: actual.sysctls, receipt: [], others: [], hasNft: true };
-  const steps = plan(desireFor(self, map, { forwarding, options: { ...options, mtu } }), actual, now);
+  const steps = plan(desireFor(self, map, { forwarding, paths: [], options: { ...options, mtu } }), actual, now);
   for (const step of steps) await host.apply(step);
   return steps.map((step) => step.do);
 }
