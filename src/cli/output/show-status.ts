@@ -1,7 +1,7 @@
 import type { NetworkStatus, PeerStatus, RulesStatus } from '../../app/problems/network-status.ts';
 import { printable } from '../../core/errors/index.ts';
 import type { InboundDrop } from '../../core/forward/foreign/find-inbound-drop.ts';
-import { describeAge } from '../../core/health/peer-health.ts';
+import { describeAge, describeDuration } from '../../core/health/peer-health.ts';
 import type { Reachability } from '../../core/health/report/compose-report.ts';
 import { nameWithLabel } from '../../core/names/label.ts';
 import { summarize, toSentence } from '../../core/problems/problem.ts';
@@ -297,7 +297,7 @@ function peerRow(peer: PeerStatus, now: Date, { received, sent }: PeerRates): Ce
 function describePath({ path, via, since, endpoint }: PeerStatus, now: Date): string {
   if (via !== null) return `via ${via}`;
   const age = path === 'direct' && since !== null ? now.getTime() - Date.parse(since) : null;
-  return age === null ? (endpoint ?? '-') : `${endpoint ?? '-'} (direct since ${describeAge(age / 1000)})`;
+  return age === null ? (endpoint ?? '-') : `${endpoint ?? '-'} (direct for ${describeDuration(age / 1000)})`;
 }
 
 function describeTraffic(bytes: number, rate: number | null): string {

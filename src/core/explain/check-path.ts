@@ -1,4 +1,4 @@
-import { describeAge } from '../health/peer-health.ts';
+import { describeAge, describeDuration } from '../health/peer-health.ts';
 import type { Peer } from '../map/model.ts';
 import { describeNat } from '../paths/nat-look.ts';
 import { type AttemptRecord, recordOf, type TriedRecord } from '../paths/path-record.ts';
@@ -15,7 +15,7 @@ export function checkPath(peer: Peer, view: NetworkOnHost, now: number): Check[]
   if (!desired.triable.has(peer.publicKey) || owner === null) return [];
   const { switched = null, attempt = null } = recordOf(paths, peer.id) ?? {};
   const path = owner.publicKey === peer.publicKey ? 'direct' : 'relayed';
-  const since = switched?.to === path ? `, since ${age(switched.at, now)}` : '';
+  const since = switched?.to === path ? ` for ${describeDuration(secondsSince(switched.at, now))}` : '';
   const latest = attempt === null ? 'no attempt at a direct path yet' : describeAttempt(peer.name, attempt, now);
   return [passes('path', `${path}${since}; ${latest}`)];
 }
@@ -25,7 +25,7 @@ function describeAttempt(name: string, { at, outcome, tried, nats }: AttemptReco
   const result =
     outcome === 'blocked'
       ? 'no direct path is possible between these NATs'
-      : `attempt ${age(at, now)}, ${outcome === 'proven' ? 'a path was found' : 'no path was found'}: ${candidates}`;
+      : `attempt ${describeAge(secondsSince(at, now))}, ${outcome === 'proven' ? 'a path was found' : 'no path was found'}: ${candidates}`;
   return `${result}; this host: ${describeNat(nats.own)}; ${name}: ${describeNat(nats.peer)}`;
 }
 
@@ -40,6 +40,6 @@ function describeTried({ endpoint, outcome }: TriedRecord): string {
   return `${endpoint} ${outcomes[outcome]}`;
 }
 
-function age(at: string, now: number): string {
-  return describeAge(now - Date.parse(at) / 1000);
+function secondsSince(at: string, now: number): number {
+  return now - Date.parse(at) / 1000;
 }

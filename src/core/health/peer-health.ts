@@ -27,9 +27,13 @@ export function isFresh(latestHandshake: number | null, now: number): boolean {
 
 /** Formats the age of a handshake or request in seconds, such as `5 min ago`. */
 export function describeAge(seconds: number): string {
-  if (seconds < 120) return `${Math.max(0, Math.round(seconds))} s ago`;
-  if (seconds < 7200) return `${Math.round(seconds / 60)} min ago`;
-  return `${Math.round(seconds / 3600)} h ago`;
+  return `${describeDuration(seconds)} ago`;
+}
+
+export function describeDuration(seconds: number): string {
+  if (seconds < 120) return `${Math.max(0, Math.round(seconds))} s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
+  return `${Math.round(seconds / 3600)} h`;
 }
 
 /** Seconds for a handshake, with a retry after 5 s (REKEY_TIMEOUT). */

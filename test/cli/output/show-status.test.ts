@@ -193,6 +193,15 @@ describe('the status as text', () => {
     expect(text.split('\n').at(-1)).toBe('warning a\u{fffd}[2Jb');
   });
 
+  it('has the time since a switch to a direct path', () => {
+    const since = new Date(now.getTime() - 300_000).toISOString();
+    const direct = { ...office, peers: [{ ...peer, since }] };
+    expect(statusToText(direct, now)).toContain('203.0.113.1:51820 (direct for 5 min)');
+    expect(statusToJson(direct)).toMatchObject({ peers: [{ path: 'direct', since }] });
+    const relayed = { ...office, peers: [{ ...peer, path: 'relayed', via: 'edge-2', since } as const] };
+    expect(statusToText(relayed, now)).toMatch(/ via edge-2 +2\.0 KiB/);
+  });
+
   it('names the addresses of an endpoint that has several', () => {
     const endpointChoice = { name: 'edge.example.net', addresses: ['203.0.113.1', '2001:db8::1'] };
     const named = { ...office, peers: [{ ...peer, endpointChoice }] };

@@ -33,7 +33,7 @@ describe('the check of a path', () => {
 
   it('has the time of the latest switch, unless it was to the other path', () => {
     const direct = addRecord({}, 4, { switched: { to: 'direct', at: at(300), why: null } });
-    expect(pathOf(direct, [4])).toBe('direct, since 5 min ago; no attempt at a direct path yet');
+    expect(pathOf(direct, [4])).toBe('direct for 5 min; no attempt at a direct path yet');
     expect(pathOf(direct)).toBe('relayed; no attempt at a direct path yet');
   });
 

@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { patiently } from '../e2e/office.ts';
+import { type ControlPlane, joinHost, startControlPlane } from '../lab/control-plane.ts';
+import { type Daemon, startDaemon } from '../lab/daemon.ts';
+import { eventually } from '../lab/eventually.ts';
+import type { Host } from '../lab/host.ts';
+import { nats } from '../lab/nat/nat.ts';
+import { NatLab } from '../lab/nat/nat-lab.ts';
+
+let nat: NatLab;
+let controlPlane: ControlPlane;
+const daemons: Daemon[] = [];
+let connector: Host;
+let laptop: Host;
+let tablet: Host;
+
+async function join(host: Host, ...flags: string[]): Promise<string> {
+  const { address } = await joinHost(controlPlane, host, { network: 'office', flags: ['--wait', '0', ...flags] });
+  daemons.push(await startDaemon(host));
+  return address;
+}
+
+const run = async (...args: string[]) => (await laptop.cpn(args)).stdout;
+
+async function peersOf(): Promise<readonly Record<string, unknown>[]> {
+  return JSON.parse(await run('status', '--json')).networks[0].peers;
+}
+
+beforeAll(async () => {
+  nat = await NatLab.start({ commandServers: true });
+  controlPlane = await startControlPlane(nat.lab);
+  await controlPlane.cpn(['network', 'create', '--name', 'office', '--cidr', '10.77.0.0/24']);
+  connector = await nat.lab.addHost('connector', { address: '203.0.113.2/24' });
+  const office = await nat.addRouter('office-router', nats.portPreserving);
+  const home = await nat.addRouter('home-router', nats.portPreserving);
+  laptop = (await nat.addHost('laptop', office)).host;
+  tablet = (await nat.addHost('tablet', home)).host;
+});
+afterAll(async () => {
+  await Promise.all(daemons.map((daemon) => daemon.stop()));
+  await nat?.[Symbol.asyncDispose]();
+});
+
+test('status, explain and doctor show the path, the latest attempt and the NAT', async () => {
+  await join(connector, '--type', 'connector', '--endpoint', `${connector.address}:51820`);
+  const [, address] = await Promise.all([
+    join(laptop, '--type', 'admin_device'),
+    join(tablet, '--type', 'admin_device'),
+  ]);
+  await eventually('the laptop reaches the tablet', async () => (await laptop.ping(address, patiently)).received === 1);
+  expect(await peersOf()).toContainEqual(
+    expect.objectContaining({ name: 'tablet', state: 'relayed', path: 'relayed', via: 'connector' }),
+  );
+  expect(await run('doctor', '--all')).toMatch(/the NAT of this host.* is unknown until/);
+  await laptop.exec(['sh', '-c', `ping -i 0.2 -c 300 ${address} >/tmp/pings 2>&1 &`]);
+  await eventually('a direct path', async () =>
+    (await peersOf()).some(({ name, path, since }) => name === 'tablet' && path === 'direct' && since !== undefined),
+  );
+  expect(await run('status')).toMatch(/tablet .*:\d+ \(direct for \d+ s\)/);
+  const explained = await run('explain', address);
+  expect(explained).toMatch(/path +direct for \d+ s; attempt \d+ s ago, a path was found: /);
+  expect(explained).toMatch(/:\d+ reached; this host: a NAT that keeps the port; tablet: /);
+  expect(await run('doctor', '--all')).toMatch(/the NAT of this host.*a NAT that keeps the port; connectors see /);
+});
