@@ -14,6 +14,7 @@ import { compareReportBytes } from './measure/health/report-bytes.ts';
 import { compareBringUp } from './measure/host/bring-up.ts';
 import { compareChange } from './measure/host/change.ts';
 import { compareChurn } from './measure/host/churn.ts';
+import { compareDirectPaths } from './measure/host/direct-paths.ts';
 import { compareFailover } from './measure/host/failover.ts';
 import { compareIdle } from './measure/host/idle.ts';
 import { compareJoin } from './measure/host/join.ts';
@@ -51,6 +52,7 @@ const subjects: Readonly<Record<string, (rounds?: number) => Promise<Comparison[
   reach: compareReach,
   revoke: compareRevoke,
   relay: compareRelayDeaths,
+  paths: () => compareDirectPaths(),
   maps: compareMaps,
   routers: compareRouters,
   rules: compareRules,

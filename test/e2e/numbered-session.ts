@@ -5,7 +5,8 @@ import type { Process } from '../lab/process.ts';
 import { sshArgs, startSshd } from '../lab/ssh-server.ts';
 
 /** The ports of the servers of {@link serveEchoes}. */
-const [tcpPort, sshPort] = [8081, 2222];
+export const sessionPorts = [8081, 2222] as const;
+const [tcpPort, sshPort] = sessionPorts;
 
 /** The keys of the server and of its one client, made when the server starts. */
 const keysOf = (server: Host) => join(server.folder, 'ssh-keys');

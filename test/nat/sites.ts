@@ -15,9 +15,15 @@ export class Sites {
     return [...this.#sites.values()];
   }
 
+  find(name: string): Site {
+    const site = this.#sites.get(name);
+    if (site === undefined) throw new Error(`the lab has no host ${name}`);
+    return site;
+  }
+
   /** The router next to a host. */
   router(name: string): Router {
-    const [router] = this.#sites.get(name)?.network.routers ?? [];
+    const [router] = this.find(name).network.routers;
     if (router === undefined) throw new Error(`${name} has no router`);
     return router;
   }

@@ -1,4 +1,4 @@
-import type { FailedAttempt, PathEnd, PathSignals } from '../../contract/paths.ts';
+import { type FailedAttempt, mostWanted, type PathEnd, type PathSignals } from '../../contract/paths.ts';
 import type { PeerCaller } from '../domain/caller.ts';
 import { listPeersAmong } from '../store/peers/peer-lists.ts';
 import type { StoredPeer } from '../store/peers/peers.ts';
@@ -28,7 +28,9 @@ export async function receiveSignals(round: Round, caller: PeerCaller, signals: 
   const { candidates } = signals;
   if (candidates && (await saveOwn(round.db, self, candidates, address, place))) moved.push(self);
   await round.load([...peers.keys()]);
-  for (const { peer, why } of (signals.ended ?? []).filter(isOther)) returnToRelay(round, self, peer, why);
+  const ended = (signals.ended ?? []).filter(isOther);
+  const lost = ended.filter(({ peer, why }) => returnToRelay(round, self, peer, why) && why === 'lost');
+  if (lost.length > 0) await observeAgain(round, [self, ...lost.map(({ peer }) => peer)]);
   for (const failed of (signals.failed ?? []).filter(isOther)) endAttempt(round, self, failed);
   for (const peer of moved) for (const pair of round.pairsOf(peer)) reconsiderIn(round, pair);
   for (const { peer, attempt } of (signals.proven ?? []).filter(isOther)) takeProof(round, self, peer, attempt);
@@ -52,11 +54,20 @@ async function listNamed({ db, network }: Round, self: number, signals: PathSign
   return new Map(peers.map((peer) => [peer.id, peer]));
 }
 
-function returnToRelay(round: Round, self: number, peer: number, why: PathEnd): void {
+/** Returns true if the pair had a direct path. */
+function returnToRelay(round: Round, self: number, peer: number, why: PathEnd): boolean {
   const pair = round.pairOf(self, peer);
-  if (pair === undefined || pair.state === 'resting') return;
-  if (pair.state === 'direct') round.send(peer, { kind: 'return', data: { peer: self } });
+  if (pair === undefined || pair.state === 'resting') return false;
+  const isDirect = pair.state === 'direct';
+  if (isDirect) round.send(peer, { kind: 'return', data: { peer: self } });
   round.set(end(pair, why, round.now, round.random()));
+  return isDirect;
+}
+
+/** A NAT may have taken another port: an endpoint that is new lets the next attempt begin soon. */
+async function observeAgain(round: Round, peers: readonly number[]): Promise<void> {
+  for (const observer of await listObservers(round.db, round.network.id))
+    round.send(observer, { kind: 'observe', data: { peers: peers.slice(0, mostWanted) } });
 }
 
 function endAttempt(round: Round, self: number, { peer, attempt, tried }: FailedAttempt): void {

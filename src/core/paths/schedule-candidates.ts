@@ -79,6 +79,7 @@ function refuses({ host, port }: SocketEndpoint, { underlay, tunnel }: EndpointL
     unusableAddress(host) !== null ||
     leadsIntoTunnel(host, tunnel) ||
     underlay.addresses.includes(host) ||
+    underlay.gateways.includes(host) ||
     !hasPathTo(host, underlay)
   );
 }
