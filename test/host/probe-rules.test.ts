@@ -14,7 +14,8 @@ function firewallOf(type: 'origin' | 'connector', changes: object): Firewall {
   const self = peer(3, { type, routes: [] });
   const map = network([peer(1, { type: 'connector', endpoint: dialled(1) }), self, peer(4)], { relay: 1, ...changes });
   const forwarding = { sysctls: { [disabledIpv6Key('default')]: '0' }, receipt: [], others: [], hasNft: true };
-  return desireFor(self, map, { forwarding, paths: [] }, { ...usualConstraints, allowed: [everything] }).firewall as Firewall;
+  return desireFor(self, map, { forwarding, paths: [] }, { ...usualConstraints, allowed: [everything] })
+    .firewall as Firewall;
 }
 
 /** Peer 4 at the other end of a link, in a namespace of its own. As with WireGuard, there is no neighbour discovery. */

@@ -9,8 +9,10 @@ export const linkLocal = restorePrefix('fe80::/10');
 
 /**
  * The link-local IPv6 address of a peer inside the tunnel. Hosts send echoes to it over a path that
- * carries nothing else yet. Must not change between versions. The ids 1 and "1" get different
- * addresses.
+ * carries nothing else yet.
+ *
+ * Must not change between versions: a host finds the paths of an earlier version by it, and its
+ * peers may have another version. The ids 1 and "1" get different addresses.
  */
 export function probeAddressOf(network: Id, peer: PeerId): Address {
   const groups = digestOf(JSON.stringify([network, peer]), 8).match(/.{4}/g) ?? [];
