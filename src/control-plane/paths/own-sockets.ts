@@ -4,7 +4,11 @@ import { formatEndpoint } from '../../core/net/endpoint.ts';
 
 /**
  * Returns the sockets of the control plane itself, at which no peer listens: its port at each
- * address of this machine, and the addresses of its public URLs.
+ * address of this machine, and the addresses of its public URLs. A candidate with such a socket
+ * would make hosts send to it.
+ *
+ * The addresses are read for each attempt, because they come and go. A public URL with a name has
+ * none that is known here.
  *
  * @param listening the URL at which it listens; null before it does
  */
