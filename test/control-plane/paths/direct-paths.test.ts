@@ -171,6 +171,23 @@ test('a path that was lost after a while, or was idle, may be tried at once, and
   }
 });
 
+test('a path that a new port of a NAT ended begins again soon, at the new endpoint', async () => {
+  const office = await startPaths();
+  const { one, two, relay, state, take, plane } = office;
+  const attempt = attemptIn((await startTrying(office))[0]);
+  await state(one, { proven: [{ peer: two.id, attempt }] });
+  await state(two, { proven: [{ peer: one.id, attempt }] });
+  await take(two);
+  await take(relay);
+  plane.clock.advance(6_000);
+  await state(one, { ended: [{ peer: two.id, why: 'lost' }], wanted: [two.id] });
+  expect(await take(two)).toEqual([{ kind: 'return', data: { peer: one.id } }]);
+  expect(await take(relay)).toEqual([{ kind: 'observe', data: { peers: [one.id, two.id] } }]);
+  await state(relay, observedAs(`${one.from}:5999`, one));
+  await state(one, { wanted: [two.id] });
+  expect(await take(two)).toEqual([{ kind: 'candidates', data: { peers: [one.id] } }]);
+});
+
 test('a host that wants a path that it had has lost it', async () => {
   const office = await startPaths();
   const { one, two, state, take, plane } = office;

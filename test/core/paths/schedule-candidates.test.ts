@@ -36,6 +36,7 @@ describe('a schedule of candidates', () => {
     ['in the range of the network', '10.77.0.9:1'],
     ['behind a route into the tunnel', '192.168.50.9:1'],
     ['of this host itself', `${underlay.addresses[0]}:1`],
+    ['of the router of this host', `${underlay.gateways[0]}:1`],
   ])('refuses an endpoint that is %s, and keeps the moments of the others', (_, refused) => {
     const { candidates, refused: left } = schedule(refused, '203.0.113.9:1');
     expect(left.map(formatEndpoint)).toEqual([refused]);
