@@ -84,7 +84,7 @@ test('they survive the closing of the network, by rules, on a direct path', asyn
     mode: 'closed',
     rules: [sessions],
   });
-  const dial = ['timeout', '3', 'bash', '-c', `: </dev/tcp/${network.address(laptop)}/${sessionPorts[0]}`];
+  const dial = ['timeout', '3', 'bash', '-c', `: </dev/tcp/${network.address(laptop)}/7`];
   await eventually('the other direction is refused', async () => {
     return (await tablet.exec(dial, { allowFailure: true })).stderr.includes('No route to host');
   });

@@ -1,6 +1,6 @@
 import type { PeerMessage } from '../../../contract/network.ts';
 import type { PathSignals } from '../../../contract/paths.ts';
-import { CpnError } from '../../../core/errors/index.ts';
+import { CpnError, expectCpnError } from '../../../core/errors/index.ts';
 import { formatEndpoint, type SocketEndpoint } from '../../../core/net/endpoint.ts';
 import type { TryMessage } from '../../../core/paths/attempt-state.ts';
 import {
@@ -34,7 +34,7 @@ const probeMs = 700;
 /** Bytes of a packet that passes on every path. */
 const probeBytes = 84;
 /** Milliseconds between two requests for one peer, which double from the first to the last. */
-const retry = { baseMs: 30_000, capMs: 1_800_000 };
+const retry = { baseMs: 7_500, capMs: 1_800_000 };
 /** Milliseconds to the control plane and back, until it was measured. */
 const usualRoundTrip = 100;
 
@@ -57,6 +57,8 @@ export class PathListener implements PassListener {
   /** Peers whose endpoints the control plane requested. */
   readonly #asked = new Set<number>();
   #observing: Promise<void> | null = null;
+  /** Peers whose paths ended when this host moved. */
+  readonly #moved = new Set<number>();
   /** How often a path to each peer was requested since it last had one, and when to do so again. */
   readonly #requests = new Map<number, { readonly count: number; readonly nextAt: number }>();
   #evaluation: Evaluation | null = null;
@@ -82,6 +84,10 @@ export class PathListener implements PassListener {
     this.#destinations.follow(this.#peers.size > 0);
     if (evaluation === null) this.#paths = [];
     else this.#paths ??= resumePaths(findPaths(evaluation), this.#now());
+    if (evaluation !== null && this.#moved.size > 0) {
+      void this.#signal({ wanted: [...this.#moved].slice(0, mostPairs), candidates: this.#candidates(evaluation) });
+      this.#moved.clear();
+    }
     this.#wake();
   }
 
@@ -210,7 +216,7 @@ export class PathListener implements PassListener {
     const evaluation = this.#evaluation;
     if (peer === undefined || evaluation === null) return;
     try {
-      if (action.do === 'probe') return await this.#probe(peer, evaluation);
+      if (action.do === 'probe') return void this.#probe(peer, evaluation);
       if (action.do === 'forget') return await this.#tools.host.apply(removeTrial(this.#link, peer));
       const isDirect = action.do === 'switch';
       const others = (this.#paths ?? []).flatMap(({ peer: id }) =>
@@ -232,7 +238,7 @@ export class PathListener implements PassListener {
       if (!isDirect) this.#destinations.hurry();
       const why = action.do === 'return' ? action.why : null;
       this.#recorder.switched(peer.id, isDirect ? 'direct' : 'relayed', why);
-      if (!isDirect && why !== null) await this.#signalEnd(evaluation, peer.id, why);
+      if (!isDirect && why !== null) void this.#signalEnd(evaluation, peer.id, why);
     } catch (error) {
       if (!(error instanceof CpnError)) throw error;
       this.#tools.log.warn(
@@ -242,19 +248,28 @@ export class PathListener implements PassListener {
     }
   }
 
-  /** A path that stopped answering may be possible again soon. */
+  /** A path that stopped answering may be possible again soon; after a move, from the new place. */
   async #signalEnd(evaluation: Evaluation, peer: number, why: PathEnd): Promise<void> {
     const again = why === 'lost' ? { wanted: [peer], candidates: this.#candidates(evaluation) } : {};
     await this.#signal({ ended: [{ peer, why }], ...again });
+    if (why !== 'moved') return;
+    this.#moved.add(peer);
+    this.#trigger();
   }
 
+  /** Without an answer, or a way to get one, the path ends. Others do not wait for it. */
   async #probe(peer: PathPeer, { desired }: Evaluation): Promise<void> {
     const { host } = this.#tools;
     const from = this.#probesFrom(desired);
-    const isAnswered =
-      from === null
-        ? await host.isTcpReachable(peer.address, probeMs)
-        : ((await host.probeSize?.(peer.probeAddress, { bytes: probeBytes, count: 1, from }, probeMs)) ?? false);
+    let isAnswered = false;
+    try {
+      isAnswered =
+        from === null
+          ? await host.isTcpReachable(peer.address, probeMs)
+          : ((await host.probeSize?.(peer.probeAddress, { bytes: probeBytes, count: 1, from }, probeMs)) ?? false);
+    } catch (error) {
+      expectCpnError(error);
+    }
     await this.#handle({ event: 'probed', peer: peer.id, isAnswered });
   }
 
