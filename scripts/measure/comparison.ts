@@ -19,7 +19,9 @@ export interface Comparison {
     | 'events'
     | 'requests'
     | 'sessions'
-    | 'hosts';
+    | 'hosts'
+    | 'pairs'
+    | 'processes';
   readonly ours: readonly number[];
   /** Empty where there is no baseline: then the target is one of our own figure. */
   readonly theirs: readonly number[];

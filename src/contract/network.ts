@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { mostCandidates, NatKind } from './paths.ts';
+import { EndpointKind, mostCandidates, NatKind } from './paths.ts';
 import { Peer } from './peer.ts';
 import { ChangedMapRules, MapRules } from './rules.ts';
 import { identifier, nameShown, requiredText, text, tokenShown } from './text.ts';
@@ -32,6 +32,10 @@ export const PeerMessage = z
         }),
         observed: Sockets.optional().meta({ description: "The host's own, as connectors observe them." }),
         nats: z.object({ own: NatKind, peer: NatKind }).optional(),
+        kinds: z.array(EndpointKind).optional().meta({
+          description:
+            'The kinds of endpoints that one side or both have. Both sides leave time for these, in the order of EndpointKind; without the field for all.',
+        }),
         start_in_ms: delay.meta({ description: 'Both sides start this many milliseconds from now.' }),
         first: z.boolean().meta({
           description:

@@ -28,6 +28,12 @@ export const NatKind = z.enum(['steady', 'symmetric', 'unknown']).meta({
 });
 export type NatKind = z.infer<typeof NatKind>;
 
+export const EndpointKind = z.enum(['lan', 'ipv6', 'observed']).meta({
+  id: 'EndpointKind',
+  description: 'lan: a private IPv4 address. ipv6: an IPv6 address. observed: a public IPv4 address.',
+});
+export type EndpointKind = z.infer<typeof EndpointKind>;
+
 /** Why a host returned to the relay. */
 export const PathEnd = z.enum(['idle', 'lost', 'moved']).meta({
   description:

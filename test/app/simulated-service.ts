@@ -71,6 +71,7 @@ export class SimulatedService {
   readonly reports: Report[] = [];
   /** What the host stated about direct paths, in order. */
   readonly pathSignals: PathSignals[] = [];
+  onPathSignals: (signals: PathSignals) => void = () => {};
   /** The signal that ends the last report. */
   reportSignal: AbortSignal | undefined;
   onReport: (report: Report) => Reachability | Promise<Reachability> = () => ({ reachableBy: 1, witnesses: 1 });
@@ -107,6 +108,7 @@ export class SimulatedService {
         return reply;
       },
       sendPathSignals: async (_network, _token, signals) => {
+        this.onPathSignals(signals);
         this.pathSignals.push(signals);
         return true;
       },

@@ -60,6 +60,7 @@ export const options: Options = {
   strictTunnel: false,
   allowIpv6Outside: false,
   localCandidates: true,
+  directPaths: true,
 };
 
 /** A host on the internet with nothing special around it. */

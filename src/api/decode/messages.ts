@@ -1,5 +1,5 @@
 import type { PeerMessage, PeerMessageKind } from '../../contract/network.ts';
-import type { NatKind } from '../../contract/paths.ts';
+import type { EndpointKind, NatKind } from '../../contract/paths.ts';
 import { formatEndpoint, tryParseSocket, unusableAddress } from '../../core/net/endpoint.ts';
 import { aliases } from '../aliases.ts';
 import type { Reply } from '../http/attempt.ts';
@@ -28,6 +28,7 @@ const mostMessages = 8;
 const mostNamed = 32;
 const mostCandidates = 8;
 const longestDelayMs = 10_000;
+const endpointKinds = ['lan', 'ipv6', 'observed'] as const satisfies readonly EndpointKind[];
 const natKinds = ['steady', 'symmetric', 'unknown'] as const satisfies readonly NatKind[];
 
 /** Leaves out messages of another kind or form: they are for a later version. */
@@ -58,8 +59,14 @@ function readMessage(given: unknown): PeerMessage | null {
   if (!isDelay(start_in_ms) || typeof first !== 'boolean' || (endpoints.length === 0 && !isBlocked)) return null;
   const observed = readEndpoints(fields.observed);
   const nats = readNats(fields.nats);
-  const facts = { ...(observed.length > 0 && { observed }), ...(nats && { nats }) };
+  const kinds = readKinds(fields.kinds);
+  const facts = { ...(observed.length > 0 && { observed }), ...(nats && { nats }), ...(kinds && { kinds }) };
   return { kind, data: { peer, attempt, endpoints, ...facts, start_in_ms, first } };
+}
+
+/** Kinds of a later contract are left out: hosts have no time for these. */
+function readKinds(given: unknown): EndpointKind[] | null {
+  return Array.isArray(given) ? endpointKinds.filter((kind) => given.includes(kind)) : null;
 }
 
 function readNats(given: unknown): { own: NatKind; peer: NatKind } | null {

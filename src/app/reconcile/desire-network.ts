@@ -102,7 +102,7 @@ function desireNetwork(inputs: DesireInputs): DesiredNetwork {
         expired: inputs.expired,
         mapEnd: findMapEnd(state),
         services: locateServices(state, observed.underlay.addresses),
-        ...(state.features?.includes('peer-paths') && { paths: inputs.paths ?? [] }),
+        ...(state.features?.includes('peer-paths') && state.options.directPaths && { paths: inputs.paths ?? [] }),
       },
     },
     constraints,

@@ -96,7 +96,7 @@ export async function evaluateNetwork(
     silent,
     earlier: await readEarlier(tools, state, states),
     label: state.options.hosts ? await labelNetwork(tools, state) : null,
-    paths: paths ?? findPresentPaths(state, device),
+    paths: paths ?? findPresentPaths(state, device, secondsNow(tools)),
   };
   let planned = await planWithSessions(tools, inputs, device);
   const firewall = markOtherTimeouts(planned.wanted.desired.firewall, actual, serviceTime);
@@ -122,9 +122,9 @@ export async function evaluateNetwork(
   };
 }
 
-function findPresentPaths(state: Joined, device: Device | null): readonly PeerId[] {
+function findPresentPaths(state: Joined, device: Device | null, now: number): readonly PeerId[] {
   const { map, self } = findSelf(state);
-  return findDevicePaths(device, map, self);
+  return findDevicePaths(device, map, self, now);
 }
 
 /** Records kept-outside addresses and tunnelled resolvers; returns `state` itself if unchanged. */

@@ -43,7 +43,7 @@ export function createListeners(context: ListenerContext): readonly PassListener
   const failures = new FailureTracker(tools, link, update);
   const reports = new ReportListener(tools, link, () => failures.rtts);
   const prober = new PeerProber(tools, link, (probes) => reports.noteProbed(probes));
-  const paths = new PathListener(tools, link, update.trigger);
+  const paths = new PathListener(tools, link, update.trigger, () => map.reset());
   const drops = new DropListener(tools, link, interval, update.trigger);
   const map = new MapFollower(
     tools,
@@ -60,10 +60,15 @@ export function createListeners(context: ListenerContext): readonly PassListener
     new PassLogger(tools.log, link),
     damper,
     failures,
-    new RoamingListener(tools, link, () => {
-      failures.move();
-      paths.move();
-    }),
+    new RoamingListener(
+      tools,
+      link,
+      () => {
+        failures.move();
+        paths.move();
+      },
+      () => paths.arrive(),
+    ),
     new MtuProber(tools, link, update),
     new LanProber(tools, link, update.trigger),
     drops,

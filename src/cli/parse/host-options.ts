@@ -119,6 +119,12 @@ export const optionFlags = {
     summary: 'give the addresses of this host to peers that try for a direct path',
     byDefault: 'yes',
   },
+  'direct-paths': {
+    option: 'directPaths',
+    kind: 'switch',
+    summary: 'try for direct paths to hosts that are reached through a relay',
+    byDefault: 'yes',
+  },
   'allow-route': {
     option: 'allowRoutes',
     kind: 'list',

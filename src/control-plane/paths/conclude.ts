@@ -1,10 +1,11 @@
 import { mostCandidates } from '../../contract/paths.ts';
 import { tryParseSocket } from '../../core/net/endpoint.ts';
 import { choosePairCandidates } from '../../core/paths/candidates.ts';
+import { listKinds } from '../../core/paths/schedule-candidates.ts';
 import { listEndpoints, listPeersAmong } from '../store/peers/peer-lists.ts';
 import { countStarts, insertStarts } from '../store/peers/peer-pairs.ts';
-import { isHidden } from './observers.ts';
-import { beginTrying, isUnderWay, type Pair, rest, restLong } from './pair.ts';
+import { isHidden, listObservers } from './observers.ts';
+import { beginTrying, isUnderWay, type Pair, restLong, restShort } from './pair.ts';
 import { type Round, startsMs } from './round.ts';
 import { readStated, type Stated } from './statements.ts';
 
@@ -15,33 +16,31 @@ const startInMs = 500;
 
 /**
  * Ends the gathering of an attempt, and starts the attempt on both hosts at the same moment. Waits
- * until both hosts have stated their endpoints and a connector observes each, or until it is due.
+ * until both hosts have stated their endpoints and all connectors have observed them, or until it
+ * is due.
  *
  * @param isDue true if the time for statements is over
  */
 export async function conclude(round: Round, gathered: Pair, isDue: boolean): Promise<void> {
   const { db, network, now } = round;
   if (gathered.state !== 'gathering' || !isUnderWay(gathered, now)) return;
-  const place = { network: network.id, now };
-  const { a, b, attempt } = gathered;
+  const { a, b, attempt, startedAt } = gathered;
+  const place = { network: network.id, now, since: startedAt };
   const [one, other] = [await readStated(db, a, place), await readStated(db, b, place)];
-  const isComplete = isStated(gathered, a, one) && isStated(gathered, b, other);
-  if (!isComplete && !isDue) return;
-  if (one === null || other === null || !(await areHidden(round, a, b)))
-    return round.set(rest(gathered, now, round.random()));
+  if (!isDue && !(isStated(gathered, a, one) && isStated(gathered, b, other))) return;
+  if (!isDue && !(isObserved(gathered, one) && isObserved(gathered, other))) return observe(round, gathered);
+  if (one === null || other === null || !(await areHidden(round, a, b))) return round.set(restShort(gathered, now));
   const peers = await listEndpoints(db, network.id);
   const taken = new Set([...peers.map(({ endpoint }) => endpoint), ...round.ownSockets]);
   const scope = { range: network.range, routes: network.routes, taken };
   const { endpoints, nats, observed, isBlocked } = choosePairCandidates([one, other], scope, mostCandidates);
   const pair = { ...gathered, data: { ...gathered.data, nats } };
-  // Another connector may yet see the same port.
-  if (isBlocked && nats.includes('unknown') && pair.data.observers > 1 && !isDue) return;
   const [forOther, forOne] = await countAndLimit(round, endpoints);
   const hasEndpoints = forOther.length > 0 && forOne.length > 0;
-  round.set(hasEndpoints ? beginTrying(pair, now) : isBlocked ? restLong(pair, now) : rest(pair, now, round.random()));
+  round.set(hasEndpoints ? beginTrying(pair, now) : isBlocked ? restLong(pair, now) : restShort(pair, now));
   // Hosts that cannot try state why in `cpn explain`.
-  if (!hasEndpoints && !isBlocked) return;
-  const common = { attempt, start_in_ms: startInMs };
+  const kinds = hasEndpoints ? listKinds([...forOne, ...forOther]) : [];
+  const common = { attempt, kinds, start_in_ms: startInMs };
   const toOne = { peer: b, observed: [...observed[0]], nats: { own: nats[0], peer: nats[1] }, first: true };
   const toOther = { peer: a, observed: [...observed[1]], nats: { own: nats[1], peer: nats[0] }, first: false };
   round.send(a, { kind: 'try', data: { ...common, ...toOne, endpoints: hasEndpoints ? forOne : [] } });
@@ -57,8 +56,23 @@ async function areHidden({ db, network }: Round, a: number, b: number): Promise<
 /** The peer that began the attempt stated its endpoints with that. */
 function isStated({ startedAt, data }: Pair, peer: number, stated: Stated | null): boolean {
   if (stated === null) return false;
-  const isObserved = data.observers === 0 || (stated.observedAt ?? 0) >= startedAt;
-  return isObserved && (peer === data.by || stated.ownAt >= startedAt);
+  return peer === data.by || stated.ownAt >= startedAt;
+}
+
+function isObserved({ startedAt, data }: Pair, stated: Stated | null): boolean {
+  return (stated?.observedAt ?? []).filter((at) => at >= startedAt).length >= data.observers;
+}
+
+/**
+ * Requests what connectors observe, after both hosts have sent a packet to each of them: an earlier
+ * endpoint may be one that a NAT no longer uses.
+ */
+async function observe(round: Round, pair: Pair): Promise<void> {
+  const { a, b, data } = pair;
+  if (data.isObserved) return;
+  round.set({ ...pair, data: { ...data, isObserved: true } });
+  for (const observer of await listObservers(round.db, round.network.id))
+    round.send(observer, { kind: 'observe', data: { peers: [a, b] } });
 }
 
 type Both = readonly [readonly string[], readonly string[]];

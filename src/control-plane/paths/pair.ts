@@ -26,6 +26,8 @@ export interface PairData {
   readonly by: number;
   /** How many connectors were to observe the peers. */
   readonly observers: number;
+  /** True once the connectors were to observe the peers, after both stated their endpoints. */
+  readonly isObserved?: boolean;
   /** The peers that have proven the path. */
   readonly proven: readonly number[];
   /** Which NAT each of both seems to be behind, in the order of their ids. */
@@ -46,6 +48,8 @@ const switchedMs = 30_000;
 const steadyMs = 30_000;
 /** The shortest time between two attempts of a pair, even if its endpoints change all the time. */
 const shortestMs = 5_000;
+/** The first backoff after an attempt in which nothing was sent. */
+const unsentMs = 1_000;
 const firstBackoffMs = 30_000;
 const longestBackoffMs = 30 * 60_000;
 const jitter = 0.2;
@@ -79,13 +83,22 @@ export function start(pair: Pair | undefined, { peers, by, observers, now, rando
   const [a, b] = [Math.min(...peers), Math.max(...peers)];
   const tries = (pair?.tries ?? 0) + 1;
   const attempt = pair === undefined ? first : pair.attempt + 1;
-  const data = { by, observers, proven: [], ...(pair?.data.isAnnounced && { isAnnounced: true }) };
+  const { isAnnounced, ended } = pair?.data ?? {};
+  // An event that is due states why the path before ended.
+  const due = { ...(isAnnounced && { isAnnounced, ...(ended && { ended }) }) };
+  const data = { by, observers, proven: [], ...due };
   const nextAt = now + backoffOf(tries, random);
   return { a, b, state: 'gathering', attempt, tries, startedAt: now, at: now, nextAt, data };
 }
 
 export function beginTrying(pair: Pair, now: number): Pair {
   return { ...pair, state: 'trying', at: now };
+}
+
+/** Ends an attempt in which no host sent anything: no endpoint was stated. */
+export function restShort(pair: Pair, now: number): Pair {
+  const delay = Math.min(unsentMs * 2 ** Math.min(Math.max(pair.tries - 1, 0), 30), longestBackoffMs);
+  return { ...pair, state: 'resting', at: now, nextAt: now + delay };
 }
 
 /** Ends an attempt without a path. */
@@ -106,11 +119,11 @@ export function prove(pair: Pair, peer: number, now: number): Pair {
 }
 
 /**
- * Ends a direct path, or an attempt. After an idle path, and after one that was used for a while,
- * the next attempt may begin at once.
+ * Ends a direct path. After an idle path, and after one that was used for a while, the next attempt
+ * may begin at once.
  */
 export function end(pair: Pair, why: PathEnd, now: number, random: number): Pair {
-  const isAtOnce = pair.state === 'direct' && (why === 'idle' || now - pair.at >= steadyMs);
+  const isAtOnce = why === 'idle' || now - pair.at >= steadyMs;
   const ended = { ...pair, data: { ...pair.data, ended: why } };
   return isAtOnce ? { ...ended, state: 'resting', at: now, tries: 0, nextAt: now } : rest(ended, now, random);
 }

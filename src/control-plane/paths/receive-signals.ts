@@ -54,14 +54,13 @@ async function listNamed({ db, network }: Round, self: number, signals: PathSign
   return new Map(peers.map((peer) => [peer.id, peer]));
 }
 
-/** Returns true if the pair had a direct path. */
+/** Returns true if the pair had a direct path. An attempt that began since goes on. */
 function returnToRelay(round: Round, self: number, peer: number, why: PathEnd): boolean {
   const pair = round.pairOf(self, peer);
-  if (pair === undefined || pair.state === 'resting') return false;
-  const isDirect = pair.state === 'direct';
-  if (isDirect) round.send(peer, { kind: 'return', data: { peer: self } });
+  if (pair?.state !== 'direct') return false;
+  round.send(peer, { kind: 'return', data: { peer: self } });
   round.set(end(pair, why, round.now, round.random()));
-  return isDirect;
+  return true;
 }
 
 /** A NAT may have taken another port: an endpoint that is new lets the next attempt begin soon. */
@@ -119,6 +118,5 @@ async function startWanted(round: Round, sender: StoredPeer, wanted: readonly St
     const common = { by: self, observers: observers.length, now, random: round.random(), first: firstAttempt() };
     round.begin(start(round.pairOf(self, id), { peers: [self, id], ...common }));
     round.send(id, { kind: 'candidates', data: { peers: [self] } });
-    for (const observer of observers) round.send(observer, { kind: 'observe', data: { peers: [self, id] } });
   }
 }

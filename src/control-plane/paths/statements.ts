@@ -60,22 +60,31 @@ export async function saveObserved(
 /** What is stated about the endpoints of a peer, and when. */
 export interface Stated extends StatedEndpoints {
   readonly ownAt: number;
-  /** When a connector last observed it; null if none did. */
-  readonly observedAt: number | null;
+  /** When each connector observed the peer. */
+  readonly observedAt: readonly number[];
 }
 
-/** Reads what is stated about a peer. Null if it stated no endpoints: then it takes no attempts. */
-export async function readStated(db: Db, peer: number, { network, now }: Place): Promise<Stated | null> {
+/**
+ * Reads what is stated about a peer. Null if it stated no endpoints: then it takes no attempts.
+ *
+ * @param since what connectors observed since then makes earlier observations void
+ */
+export async function readStated(
+  db: Db,
+  peer: number,
+  { network, now, since = 0 }: Place & { readonly since?: number },
+): Promise<Stated | null> {
   const rows = await listEndpointsOf(db, [peer], ago(now, statementMs));
   const self = rows.find(({ source }) => source === peer);
   if (self === undefined) return null;
   const own: string[] = JSON.parse(self.own ?? '[]');
-  const seen = rows.filter(isObservation);
-  const instants = seen.map(({ at }) => Date.parse(at));
+  const all = rows.filter(isObservation);
+  const fresh = all.filter(({ at }) => Date.parse(at) >= since);
+  const seen = fresh.length > 0 ? fresh : all;
   return {
     ...{ source: self.address ?? '', own, ownAt: Date.parse(self.at) },
     observed: seen.map(({ endpoint, stood }) => ({ endpoint, stood: stood === 1 })),
-    observedAt: instants.length === 0 ? null : Math.max(...instants),
+    observedAt: seen.map(({ at }) => Date.parse(at)),
     claimed: new Set(await findObservedOfOthers(db, network, peer, own)),
   };
 }

@@ -29,8 +29,8 @@ export type Addressed = readonly [peer: number, message: PeerMessage];
  */
 export class PeerMessages {
   readonly #context: MessageContext;
-  /** The callbacks that end the waits of each peer in this process. */
-  readonly #waits = new Map<number, Set<Wait>>();
+  /** The wait of each peer's latest request in this process. */
+  readonly #waits = new Map<number, Wait>();
   /** The kinds of messages that a peer may have, and until when, by this process's clock. */
   readonly #addressees = new Map<number, Map<PeerMessageKind, number>>();
 
@@ -59,27 +59,33 @@ export class PeerMessages {
     const since = new Date((await this.#context.readTime(db)).getTime() - lifetimeMs).toISOString();
     for (const { peer, kind } of await listAddressees(db, network, since)) {
       this.#mark(peer, kind);
-      for (const { kinds, end } of this.#waits.get(peer) ?? []) if (kinds.includes(kind)) end();
+      const wait = this.#waits.get(peer);
+      if (wait?.kinds.includes(kind)) wait.end();
     }
     for (const peer of this.#addressees.keys()) this.#forgetOld(peer);
   }
 
-  /** Opens the inbox of a request, for a peer that accepts messages of these kinds. */
+  /**
+   * Opens the inbox of a request, for a peer that accepts messages of these kinds. An earlier
+   * request of the peer gets none from now on: its connection may be dead.
+   */
   open({ peerId }: PeerCaller, kinds: readonly PeerMessageKind[]): Inbox {
+    const earlier = this.#waits.get(peerId);
+    if (earlier !== undefined) earlier.isOver = true;
+    this.#waits.delete(peerId);
+    const wait: Wait = { kinds, end: () => {}, isOver: false };
     return {
       subscribe: (end) => {
         if (this.#kindsFor(peerId, kinds).length > 0) end();
-        const waits = this.#waits.get(peerId) ?? new Set();
-        const wait = { kinds, end };
-        this.#waits.set(peerId, waits.add(wait));
+        wait.end = end;
+        this.#waits.set(peerId, wait);
         return () => {
-          waits.delete(wait);
-          if (waits.size === 0 && this.#waits.get(peerId) === waits) this.#waits.delete(peerId);
+          if (this.#waits.get(peerId) === wait) this.#waits.delete(peerId);
         };
       },
       take: async () => {
         const due = this.#kindsFor(peerId, kinds);
-        if (due.length === 0) return [];
+        if (due.length === 0 || wait.isOver) return [];
         for (const kind of due) this.#addressees.get(peerId)?.delete(kind);
         const { db } = this.#context;
         const now = (await this.#context.readTime(db)).getTime();
@@ -112,7 +118,9 @@ export class PeerMessages {
 
 interface Wait {
   readonly kinds: readonly PeerMessageKind[];
-  readonly end: () => void;
+  end: () => void;
+  /** True after a later request of the peer. */
+  isOver: boolean;
 }
 
 /** A message that names a moment counts from its delivery. */

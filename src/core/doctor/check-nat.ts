@@ -1,9 +1,14 @@
 import type { NetworkMap, Peer } from '../map/model.ts';
+import { hostPrefix } from '../net/cidr.ts';
+import { type Endpoint, isLiteral } from '../net/endpoint.ts';
 import { describeNat, type NatLook } from '../paths/nat-look.ts';
 import type { PathRecords } from '../paths/path-record.ts';
+import { isPrivate } from '../routing/public-prefixes.ts';
 import { mayHavePath } from '../routing/topology/via-connectors.ts';
 import type { MappedNetwork } from './check-network.ts';
 import { type Finding, noteFinding, okFinding } from './finding.ts';
+
+const unobserved = 'check that a connector with a public endpoint is online: cpn doctor --all there';
 
 /**
  * Checks the NAT of this host, by the observations of connectors at its latest attempt at a direct
@@ -20,6 +25,10 @@ export function checkNat({ map, self, desired }: MappedNetwork, paths: PathRecor
   const latest = Object.values(paths)
     .flatMap(({ attempt }) => attempt ?? [])
     .toSorted((one, other) => (one.at < other.at ? 1 : -1))[0];
+  if (latest?.outcome === 'no-endpoints')
+    return [
+      noteFinding('network', checked, 'is unknown: no connector observed this host at its latest attempt', unobserved),
+    ];
   if (latest === undefined || latest.nats.own === 'unknown')
     return [okFinding('network', checked, 'is unknown until this host exchanges packets with a relayed peer')];
   const seen = latest.observed.length === 0 ? '' : `; connectors see ${latest.observed.join(' and ')}`;
@@ -30,11 +39,21 @@ export function checkNat({ map, self, desired }: MappedNetwork, paths: PathRecor
 }
 
 function findingOf(look: NatLook): string {
-  const isLimiting = look === 'symmetric' ? ': direct only to peers with a NAT of another kind' : '';
+  const isLimiting =
+    look === 'symmetric'
+      ? ': direct only to peers whose NAT accepts packets from any port of an address, or that have none'
+      : '';
   return `${describeNat(look)}${isLimiting}`;
+}
+
+/** A name is taken for one of a public address, as at the control plane. */
+function isPublic(endpoint: Endpoint): boolean {
+  return !isLiteral(endpoint) || !isPrivate(hostPrefix(endpoint.host));
 }
 
 /** A connector observes the endpoints of hosts only if they dial it. */
 function hasObserver({ peers }: NetworkMap, self: Peer): boolean {
-  return peers.some(({ id, type, endpoint }) => id !== self.id && type === 'connector' && endpoint !== null);
+  return peers.some(
+    ({ id, type, endpoint }) => id !== self.id && type === 'connector' && endpoint !== null && isPublic(endpoint),
+  );
 }

@@ -1,5 +1,6 @@
 import { describeAge, describeDuration } from '../health/peer-health.ts';
 import type { Peer } from '../map/model.ts';
+import type { PathEnd } from '../paths/direct-paths.ts';
 import { describeNat } from '../paths/nat-look.ts';
 import { type AttemptRecord, recordOf, type TriedRecord } from '../paths/path-record.ts';
 import { type Check, passes } from './check.ts';
@@ -16,18 +17,28 @@ export function checkPath(peer: Peer, view: NetworkOnHost, now: number): Check[]
   const { switched = null, attempt = null } = recordOf(paths, peer.id) ?? {};
   const path = owner.publicKey === peer.publicKey ? 'direct' : 'relayed';
   const since = switched?.to === path ? ` for ${describeDuration(secondsSince(switched.at, now))}` : '';
+  const why = path === 'relayed' && switched?.to === path && switched.why !== null ? `, ${ends[switched.why]}` : '';
   const latest = attempt === null ? 'no attempt at a direct path yet' : describeAttempt(peer.name, attempt, now);
-  return [passes('path', `${path}${since}; ${latest}`)];
+  return [passes('path', `${path}${since}${why}; ${latest}`)];
 }
 
 function describeAttempt(name: string, { at, outcome, tried, nats }: AttemptRecord, now: number): string {
+  const age = `attempt ${describeAge(secondsSince(at, now))}`;
+  if (outcome === 'no-endpoints')
+    return `${age}: no connector with a public endpoint observes the endpoints of both hosts`;
   const candidates = tried.length === 0 ? 'no candidate' : tried.map(describeTried).join(', ');
   const result =
     outcome === 'blocked'
       ? 'no direct path is possible between these NATs'
-      : `attempt ${describeAge(secondsSince(at, now))}, ${outcome === 'proven' ? 'a path was found' : 'no path was found'}: ${candidates}`;
+      : `${age}, ${outcome === 'proven' ? 'a path was found' : 'no path was found'}: ${candidates}`;
   return `${result}; this host: ${describeNat(nats.own)}; ${name}: ${describeNat(nats.peer)}`;
 }
+
+const ends: Readonly<Record<PathEnd, string>> = {
+  idle: 'as the direct path was not used for 5 min',
+  lost: 'as the direct path stopped answering',
+  moved: 'as this host moved',
+};
 
 const outcomes: Readonly<Record<TriedRecord['outcome'], string>> = {
   reached: 'reached',

@@ -46,6 +46,8 @@ export const optionRules = {
   allowIpv6Outside: { kind: 'switch', byDefault: false },
   /** True if peers that try for a direct path receive the addresses of this host's links. */
   localCandidates: { kind: 'switch', byDefault: true },
+  /** True if this host tries for direct paths. Otherwise its peers learn no endpoint of it. */
+  directPaths: { kind: 'switch', byDefault: true },
 } as const satisfies Readonly<Record<string, OptionRule>>;
 
 type OptionValue<Rule extends OptionRule> = Rule extends { kind: 'switch' }

@@ -2,7 +2,7 @@ import type { ActualPeer } from '../host-state/actual.ts';
 import type { PeerId } from '../map/model.ts';
 import type { SocketEndpoint } from '../net/endpoint.ts';
 import type { NatKind } from './candidates.ts';
-import type { Schedule } from './schedule-candidates.ts';
+import type { EndpointKind, Schedule } from './schedule-candidates.ts';
 
 /** The message that starts an attempt, in the contract's terms. */
 export interface TryMessage {
@@ -12,6 +12,8 @@ export interface TryMessage {
   /** Of this host, as connectors observe them. */
   readonly observed?: readonly string[] | undefined;
   readonly nats?: { readonly own: NatKind; readonly peer: NatKind } | undefined;
+  /** The kinds of endpoints of both sides; without the field all. */
+  readonly kinds?: readonly EndpointKind[] | undefined;
   readonly start_in_ms: number;
   readonly first: boolean;
 }

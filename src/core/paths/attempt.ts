@@ -66,7 +66,7 @@ export function beginAttempt(message: TryMessage, { now, canProbe, roundTrip, ..
     first: message.first,
     canProbe,
     startAt: now + Math.max(0, message.start_in_ms - roundTrip / 2),
-    schedule: scheduleCandidates(message.endpoints, around),
+    schedule: scheduleCandidates(message, around),
     ...{ state: 'new', at: -1, isSending: false, heard: 0, settlesAt: 0, additions: 0, sentBefore: 0 },
     ...{ probes: 0, isNarrow: false },
   };

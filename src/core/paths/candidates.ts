@@ -2,6 +2,7 @@ import { type Address, covers, familyOf, hostPrefix, isDefaultRoute, maskPrefix,
 import { formatEndpoint, type SocketEndpoint, tryParseSocket } from '../net/endpoint.ts';
 import { specialRanges } from '../net/special-ranges.ts';
 import { isPrivate } from '../routing/public-prefixes.ts';
+import { mostInTime } from './schedule-candidates.ts';
 
 /** The facts of a network that exclude endpoints from attempts. */
 export interface CandidateScope {
@@ -73,11 +74,16 @@ export function choosePairCandidates(
   const nats = [one.nat, other.nat] as const;
   const isBlocked = nats.includes('symmetric') && !nats.includes('steady');
   const isOneSite = one.sites.some((site) => other.sites.includes(site));
+  // A host that hides its own addresses would reveal one if it sent to those of the other.
+  const bothLan = isOneSite && one.lan.length > 0 && other.lan.length > 0;
   const bothSix = one.six.length > 0 && other.six.length > 0;
-  const choose = ({ lan, six, mapped }: Statement) =>
-    [...(isOneSite ? lan : []), ...(bothSix ? six : []), ...(isBlocked ? [] : mapped)]
-      .slice(0, most)
-      .map((socket) => formatEndpoint(socket));
+  const choose = (all: Statement) => {
+    const [lan, six, mapped] = [bothLan ? all.lan : [], bothSix ? all.six : [], isBlocked ? [] : all.mapped];
+    // Bridges of containers, say, must not displace the endpoints of another kind.
+    const soon = [...lan.slice(0, mostInTime.lan), ...six.slice(0, mostInTime.ipv6), ...mapped];
+    const rest = [...lan.slice(mostInTime.lan), ...six.slice(mostInTime.ipv6)];
+    return [...soon, ...rest].slice(0, most).map((socket) => formatEndpoint(socket));
+  };
   const observe = ({ mapped }: Statement) => mapped.slice(0, most).map(formatEndpoint);
   return {
     endpoints: [choose(one), choose(other)],

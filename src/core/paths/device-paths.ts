@@ -1,4 +1,5 @@
 import type { PublicKey } from '../crypto/keys.ts';
+import { isFresh } from '../health/peer-health.ts';
 import type { ActualPeer, Device } from '../host-state/actual.ts';
 import type { NetworkMap, Peer, PeerId } from '../map/model.ts';
 import { hostPrefix } from '../net/cidr.ts';
@@ -8,12 +9,17 @@ import { isForProbes, probePrefixOf } from './probe-address.ts';
 /**
  * Finds the direct paths in use in WireGuard's table, so that they survive a restart, and every
  * process plans with them: peers without an endpoint in the map that have both their own address
- * and their probe address. Sorted as in the map.
+ * and their probe address. Keepalives renew the session of a path: without one, the path is dead,
+ * and no daemon has ended it. Sorted as in the map.
+ *
+ * @param now seconds since the epoch
  */
-export function findDevicePaths(device: Device | null, map: NetworkMap, self: Peer): readonly PeerId[] {
+export function findDevicePaths(device: Device | null, map: NetworkMap, self: Peer, now: number): readonly PeerId[] {
   const { id } = map;
   const probed = new Map(
-    device?.peers.filter(({ allowedIps }) => allowedIps.some(isForProbes)).map((each) => [each.publicKey, each]),
+    device?.peers
+      .filter(({ allowedIps, latestHandshake }) => allowedIps.some(isForProbes) && isFresh(latestHandshake, now))
+      .map((each) => [each.publicKey, each]),
   );
   if (id === null || probed.size === 0) return [];
   return map.peers

@@ -54,7 +54,9 @@ export type PathEvent =
   /** The underlay of this host changed. */
   | { readonly event: 'moved' }
   | { readonly event: 'probed'; readonly peer: PeerId; readonly isAnswered: boolean }
-  /** The peers with paths in WireGuard's table. Also to be given at {@link nextMoment}. */
+  /** The moment of a switch. */
+  | { readonly event: 'moment' }
+  /** The peers with paths in WireGuard's table. */
   | { readonly event: 'observed'; readonly peers: ReadonlyMap<PeerId, Counters> };
 
 export type Counters = Pick<ActualPeer, 'rxBytes' | 'txBytes' | 'keepalive'>;
@@ -110,14 +112,21 @@ export function handlePathEvent(paths: readonly DirectPath[], event: PathEvent, 
   return { paths: handled.flatMap(({ path }) => path ?? []), actions: handled.flatMap(({ actions }) => actions) };
 }
 
-/** When to observe the paths next; null without any. */
-export function nextMoment(paths: readonly DirectPath[], now: number): number | null {
+/** When to observe the paths, after they were observed last; null without any. */
+export function nextMoment(paths: readonly DirectPath[], observedAt: number): number | null {
   if (paths.length === 0) return null;
   return Math.min(
     ...paths.map(({ state, at }) =>
-      state === 'switching' ? at : state === 'proven' ? at + switchWithinMs : now + observeMs,
+      state === 'switching' ? at : state === 'proven' ? at + switchWithinMs : observedAt + observeMs,
     ),
   );
+}
+
+/** True if the counters of no path matter until this host sends something. */
+export function areAnswered(paths: readonly DirectPath[]): boolean {
+  return paths.every(({ state, flow, isProbed }) => {
+    return state === 'direct' && !isProbed && flow !== null && flow.unansweredSince === null;
+  });
 }
 
 interface HandledPath {
@@ -146,6 +155,8 @@ function handle(path: DirectPath, event: Exclude<PathEvent, { event: 'proven' }>
       const flow = path.flow && { ...path.flow, heardAt: now, sentBytes: path.flow.txBytes, unansweredSince: null };
       return { path: { ...path, isProbed: false, flow }, actions: [] };
     }
+    case 'moment':
+      return state === 'switching' && now >= path.at ? begin(path, now) : stay;
     case 'observed':
       return observe(path, event.peers.get(peer) ?? null, now);
   }
@@ -157,15 +168,9 @@ function end(path: DirectPath, why: PathEnd | null): HandledPath {
 }
 
 function observe(path: DirectPath, counters: Counters | null, now: number): HandledPath {
-  const { peer, state, at, by } = path;
+  const { peer, state, at } = path;
   if (state === 'proven') return now < at + switchWithinMs ? { path, actions: [] } : end(path, null);
-  if (state === 'switching') {
-    if (now < at) return { path, actions: [] };
-    // A handshake proves no size of packets: the path must answer through the tunnel.
-    const isProbed = by === 'handshake';
-    const used: DirectPath = { ...path, state: 'direct', at: now, isProbed };
-    return { path: used, actions: [{ do: 'switch', peer }, ...(isProbed ? [{ do: 'probe', peer } as const] : [])] };
-  }
+  if (state === 'switching') return { path, actions: [] };
   // Another program removed the peer, or the network did.
   if (counters === null) return end(path, 'lost');
   const flow = trackFlow(path.flow, counters, now);
@@ -176,6 +181,14 @@ function observe(path: DirectPath, counters: Counters | null, now: number): Hand
     path: { ...path, flow, isProbed: path.isProbed || probes },
     actions: probes ? [{ do: 'probe', peer }] : [],
   };
+}
+
+function begin(path: DirectPath, now: number): HandledPath {
+  const { peer, by } = path;
+  // A handshake proves no size of packets: the path must answer through the tunnel.
+  const isProbed = by === 'handshake';
+  const used: DirectPath = { ...path, state: 'direct', at: now, isProbed };
+  return { path: used, actions: [{ do: 'switch', peer }, ...(isProbed ? [{ do: 'probe', peer } as const] : [])] };
 }
 
 function trackFlow(before: Flow | null, { rxBytes, txBytes, keepalive }: Counters, now: number): Flow {
@@ -191,7 +204,12 @@ function trackFlow(before: Flow | null, { rxBytes, txBytes, keepalive }: Counter
   if (rxBytes > before.rxBytes) return { ...seen, heardAt: now, sentBytes: txBytes, unansweredSince: null };
   const { heardAt, sentBytes, unansweredSince } = before;
   const needsAnswer = !areKeepalives(txBytes - sentBytes, (now - heardAt) / 1_000, keepalive);
-  return { ...seen, heardAt, sentBytes, unansweredSince: unansweredSince ?? (needsAnswer ? before.seenAt : null) };
+  return {
+    ...seen,
+    heardAt,
+    sentBytes,
+    unansweredSince: unansweredSince ?? (needsAnswer ? Math.max(before.seenAt, now - observeMs) : null),
+  };
 }
 
 /** The most bytes that keepalives and handshakes of both sides take, without any use. */

@@ -21,8 +21,11 @@ export interface PathSwitch {
   readonly why: PathEnd | null;
 }
 
-/** `blocked`: the NATs of both hosts leave no path, so nothing was tried. */
-export const attemptOutcomes = ['proven', 'failed', 'blocked'] as const;
+/**
+ * Nothing was tried after `blocked`, as the NATs of both hosts leave no path, and `no-endpoints`, as
+ * no connector observed both hosts.
+ */
+export const attemptOutcomes = ['proven', 'failed', 'blocked', 'no-endpoints'] as const;
 export type AttemptOutcome = (typeof attemptOutcomes)[number];
 
 export interface AttemptRecord {

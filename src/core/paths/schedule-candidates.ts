@@ -3,6 +3,7 @@ import { hasPathTo } from '../host-state/underlay.ts';
 import { familyOf, hostPrefix } from '../net/cidr.ts';
 import { isLiteral, parseEndpoint, type SocketEndpoint, unusableAddress } from '../net/endpoint.ts';
 import { isPrivate } from '../routing/public-prefixes.ts';
+import type { TryMessage } from './attempt-state.ts';
 import { leadsIntoTunnel, mostCandidates, type TunnelPrefixes } from './local-candidates.ts';
 
 /** A candidate and when it is tried. */
@@ -27,49 +28,72 @@ export interface EndpointLimits {
   readonly tunnel: TunnelPrefixes;
 }
 
+export type EndpointKind = 'lan' | 'ipv6' | 'observed';
+
 /**
- * The windows of an attempt, in milliseconds from its start. Both hosts have the same ones, without
- * a word about the candidates of the other: the first packets to observed endpoints must cross. An
- * early packet alone makes some NATs choose another port.
+ * The windows of an attempt, one after the other, in milliseconds. Both hosts have the same ones,
+ * whatever this host refuses: the first packets to observed endpoints must cross. An early packet
+ * alone makes some NATs choose another port.
  */
 const windows = [
-  { kind: 'lan', from: 0, to: 300, longest: 300, shortest: 100, roundTrip: 100 },
-  { kind: 'ipv6', from: 300, to: 800, longest: 500, shortest: 250, roundTrip: 400 },
-  { kind: 'observed', from: 800, to: Number.POSITIVE_INFINITY, longest: 1_100, shortest: 1_100, roundTrip: 400 },
+  { kind: 'lan', length: 300, roundTrip: 100 },
+  { kind: 'ipv6', length: 500, roundTrip: 400 },
 ] as const;
+/** Endpoints that fit into the window of their kind. */
+export const mostInTime = { lan: 3, ipv6: 2 } as const;
+const observed = { kind: 'observed', length: 1_100, roundTrip: 400 } as const;
+const allKinds: readonly EndpointKind[] = ['lan', 'ipv6', 'observed'];
+
+/** The kinds of these endpoints, in the order in which hosts try them. */
+export function listKinds(endpoints: readonly string[]): EndpointKind[] {
+  const kinds = new Set(
+    endpoints
+      .map((text) => parseEndpoint(text))
+      .filter(isLiteral)
+      .map(kindOf),
+  );
+  return allKinds.filter((kind) => kinds.has(kind));
+}
 
 /** Schedules the endpoints of a peer. The rest of a full window comes after all others. */
-export function scheduleCandidates(endpoints: readonly string[], limits: EndpointLimits): Schedule {
+export function scheduleCandidates(
+  { endpoints, kinds = allKinds }: Pick<TryMessage, 'endpoints' | 'kinds'>,
+  limits: EndpointLimits,
+): Schedule {
   const sockets = endpoints
     .slice(0, mostCandidates)
     .map((text) => parseEndpoint(text))
     .filter(isLiteral);
   const byKind = Map.groupBy(sockets, kindOf);
-  let end = 0;
+  const slots: Candidate[] = [];
   const late: SocketEndpoint[] = [];
-  const slots = windows.flatMap(({ kind, from, to, longest, shortest, roundTrip }) => {
-    const all = byKind.get(kind) ?? [];
-    const inTime = Math.floor((to - from) / shortest);
-    late.push(...all.slice(inTime));
-    const placed = all.slice(0, inTime);
-    const length = Math.max(shortest, Math.min(longest, Math.floor((to - from) / placed.length)));
-    end = from + length * placed.length;
-    return placed.map((endpoint, index): Candidate => {
-      const at = from + index * length;
-      return { endpoint, at, until: at + length, roundTrip };
-    });
-  });
-  const { longest, roundTrip } = windows[2];
-  const rest = late.map((endpoint, index): Candidate => {
-    const at = end + index * longest;
-    return { endpoint, at, until: at + longest, roundTrip };
-  });
+  let from = 0;
+  for (const { kind, length, roundTrip } of windows) {
+    if (!kinds.includes(kind)) {
+      late.push(...(byKind.get(kind) ?? []));
+      continue;
+    }
+    const most = mostInTime[kind];
+    const placed = (byKind.get(kind) ?? []).slice(0, most);
+    late.push(...(byKind.get(kind) ?? []).slice(most));
+    const each = Math.floor(length / placed.length);
+    slots.push(...placed.map((endpoint, index) => slotOf(endpoint, from + index * each, each, roundTrip)));
+    from += length;
+  }
+  const { length, roundTrip } = observed;
+  const rest = [...(byKind.get(observed.kind) ?? []), ...late].map((endpoint, index) =>
+    slotOf(endpoint, from + index * length, length, roundTrip),
+  );
   const isRefused = ({ endpoint }: Candidate) => refuses(endpoint, limits);
   const all = [...slots, ...rest];
   return {
     candidates: all.filter((each) => !isRefused(each)),
     refused: all.filter(isRefused).map(({ endpoint }) => endpoint),
   };
+}
+
+function slotOf(endpoint: SocketEndpoint, at: number, length: number, roundTrip: number): Candidate {
+  return { endpoint, at, until: at + length, roundTrip };
 }
 
 /** A control plane must not make this host send into its own networks, or to itself. */
@@ -84,7 +108,7 @@ function refuses({ host, port }: SocketEndpoint, { underlay, tunnel }: EndpointL
   );
 }
 
-function kindOf({ host }: SocketEndpoint): (typeof windows)[number]['kind'] {
+function kindOf({ host }: SocketEndpoint): EndpointKind {
   if (familyOf(host) === 6) return 'ipv6';
   return isPrivate(hostPrefix(host)) ? 'lan' : 'observed';
 }

@@ -5,6 +5,7 @@ import type { Actual, ActualPeer } from '../host-state/actual.ts';
 import { comparePrefixes, type Prefix } from '../net/cidr.ts';
 import { formatEndpoint, type SocketEndpoint, sameEndpoint } from '../net/endpoint.ts';
 import { isTrial } from '../paths/device-paths.ts';
+import { isForProbes } from '../paths/probe-address.ts';
 import { sameMembers } from '../util/same-data.ts';
 import type { DesiredPeer } from '../wg-quick/parse.ts';
 import { added, type Change, type ChangeValue, removed, updated } from './change.ts';
@@ -165,7 +166,9 @@ function planPeer(
   const isElsewhere = peer.endpoint !== null && !sameEndpoint(peer.endpoint, actual.endpoint);
   // WireGuard learns the endpoint of a roaming peer from its packets. Setting the map's endpoint
   // again would revert that.
-  const keepsLearned = isRenewed(actual.latestHandshake, now) && !moved.has(peer.publicKey);
+  // The endpoint of a direct path is none that the map's endpoint led to.
+  const isOfPath = actual.allowedIps.some(isForProbes) && !peer.allowedIps.some(isForProbes);
+  const keepsLearned = isRenewed(actual.latestHandshake, now) && !moved.has(peer.publicKey) && !isOfPath;
   const differing = [
     ...(sameMembers(peer.allowedIps, actual.allowedIps) ? [] : ['allowed IPs']),
     ...(isElsewhere && !keepsLearned ? ['endpoint'] : []),

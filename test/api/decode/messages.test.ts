@@ -23,7 +23,7 @@ const messages = [
   probe(3, 5),
   named('observe')(3),
   named('candidates')(4),
-  tryOf({ observed: ['203.0.113.7:4711'], nats: { own: 'steady', peer: 'symmetric' } }),
+  tryOf({ observed: ['203.0.113.7:4711'], nats: { own: 'steady', peer: 'symmetric' }, kinds: ['lan', 'observed'] }),
   switchOf({}),
   { kind: 'return', data: { peer: 3 } },
 ];

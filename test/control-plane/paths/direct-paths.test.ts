@@ -11,8 +11,10 @@ test('two hosts behind NAT get each other’s endpoints, try at the same moment,
   const before = await etagOf(one);
   await state(one, { candidates: ['192.168.1.7:51820'], wanted: [two.id] });
   expect(await take(two)).toEqual([{ kind: 'candidates', data: { peers: [one.id] } }]);
-  expect(await take(relay)).toEqual([{ kind: 'observe', data: { peers: [one.id, two.id] } }]);
+  // Both send a packet to the connectors before they state their endpoints.
+  expect(await take(relay)).toEqual([]);
   await state(two, { candidates: ['192.168.1.8:51820'] });
+  expect(await take(relay)).toEqual([{ kind: 'observe', data: { peers: [one.id, two.id] } }]);
   expect([await take(one), await take(two)]).toEqual([[], []]);
   await state(relay, {
     observed: [
@@ -22,7 +24,7 @@ test('two hosts behind NAT get each other’s endpoints, try at the same moment,
   });
   const tries = [await take(one), await take(two)];
   const attempt = attemptIn(tries[0] ?? []);
-  const common = { attempt, start_in_ms: 500, nats: { own: 'unknown', peer: 'unknown' } };
+  const common = { attempt, kinds: ['observed'], start_in_ms: 500, nats: { own: 'unknown', peer: 'unknown' } };
   const [ofOne, ofTwo] = [['203.0.113.2:4711'], ['203.0.113.3:4712']];
   expect(tries).toEqual([
     [{ kind: 'try', data: { ...common, peer: two.id, endpoints: ofTwo, observed: ofOne, first: true } }],
@@ -275,9 +277,25 @@ test('at most three connectors observe, in service and with a public endpoint, t
   const open = [relay];
   for (const host of ['198.51.100.5', 'edge.example.net', '198.51.100.7']) open.push(await connector(`${host}:51820`));
   await state(one, { candidates: [], wanted: [two.id] });
+  await state(two, { candidates: [] });
   const asked: number[] = [];
   for (const peer of [...hidden.slice(0, 2), ...open]) if ((await take(peer)).length > 0) asked.push(peer.id);
   expect(asked).toEqual(open.slice(0, 3).map(({ id }) => id));
+});
+
+test('what a connector observed before an attempt is void as soon as one observes the peer anew', async () => {
+  const { one, two, relay, add, state, take, plane, untilPairs } = await startPaths({ healthTimes: hasty });
+  const other = await add({ peer_type: 'connector', endpoint: '198.51.100.5:51820' });
+  await state(other, observedAs('203.0.113.2:1', one));
+  await state(other, observedAs('203.0.113.3:1', two));
+  plane.clock.advance(minute);
+  await state(one, { candidates: [], wanted: [two.id] });
+  await state(two, { candidates: [] });
+  await state(relay, observedAs('203.0.113.2:2', one));
+  await state(relay, observedAs('203.0.113.3:2', two));
+  // The other connector does not reply: the time for statements ends.
+  await untilPairs(([pair]) => pair?.state === 'trying');
+  expect(endpointsIn(await take(one))).toEqual(['203.0.113.3:2']);
 });
 
 test('without a connector that observes, hosts try in the LAN and over IPv6 alone', async () => {

@@ -100,8 +100,4 @@ describe('the end of a direct path', () => {
     expect(end(directOf(now), 'moved', now + 1000, 0.5)).toMatchObject({ tries: 1, nextAt: now + 31_000 });
     expect(end(directOf(now), 'idle', now + 1000, 0.5)).toMatchObject({ ...atOnce, nextAt: now + 1000 });
   });
-
-  test('before it was direct is the end of the attempt', () => {
-    expect(end(trying, 'idle', now + minute, 0.5)).toMatchObject({ tries: 1, nextAt: now + 1.5 * minute });
-  });
 });

@@ -48,20 +48,34 @@ async function withHosts(
   });
 }
 
-test('a message ends all waits of its host, and none of another host or of a request that is over', () =>
-  withHosts(async ({ messages, hosts: [one, two], send }) => {
+test('a message ends the wait of the latest request of its host, and none of another host or of one that is over', () =>
+  withHosts(async ({ messages, hosts: [one, two], sendAtOnce }) => {
     const ended: string[] = [];
     const subscribe = (host: PeerCaller, name: string) =>
       messages.open(host, ['probe']).subscribe(() => void ended.push(name));
     subscribe(one, 'first');
     subscribe(one, 'second');
-    subscribe(two, 'other');
-    subscribe(one, 'over')();
-    await send(one, probe(7));
-    expect(ended).toEqual(['first', 'second']);
+    subscribe(two, 'over')();
+    await sendAtOnce([one, probe(7)], [two, probe(7)]);
+    expect(ended).toEqual(['second']);
     // One that waits already ends the next wait.
     subscribe(one, 'late');
-    expect(ended).toEqual(['first', 'second', 'late']);
+    expect(ended).toEqual(['second', 'late']);
+  }));
+
+test('an earlier request takes nothing: its connection may be dead since the host moved', () =>
+  withHosts(async ({ messages, hosts: [one], send }) => {
+    const dead = messages.open(one, ['probe']);
+    let isEnded = false;
+    const unsubscribe = dead.subscribe(() => {
+      isEnded = true;
+    });
+    // It does not wait, as after each move.
+    const next = messages.open(one, ['probe']);
+    await send(one, probe(7));
+    expect([isEnded, await dead.take()]).toEqual([false, []]);
+    unsubscribe();
+    expect(await next.take()).toEqual([probe(7)]);
   }));
 
 test('a message of a kind that a host does not take ends none of its waits', () =>

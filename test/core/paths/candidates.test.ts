@@ -89,8 +89,16 @@ describe('choosePairCandidates', () => {
 
   it('gives a private address that a connector observes to hosts at the same site alone', () => {
     const near = { observed: stood('192.168.1.1:51820') };
-    expect(choose(near, { source: '192.168.1.2' }).endpoints[0]).toEqual(['192.168.1.1:51820']);
+    expect(choose(near, { source: '192.168.1.2', own: ['192.168.1.2:51820'] }).endpoints[0]).toEqual([
+      '192.168.1.1:51820',
+    ]);
     expect(choose(near, remote).endpoints[0]).toEqual([]);
+  });
+
+  it('gives private addresses if both have one: a packet to one would reveal that of its sender', () => {
+    const own = ['192.168.1.1:51820'];
+    expect(choose({ own }, {}).endpoints[0]).toEqual([]);
+    expect(choose({ own }, { own: ['192.168.1.2:51820'] }).endpoints).toEqual([own, ['192.168.1.2:51820']]);
   });
 
   it('gives IPv6 addresses if both have one', () => {
@@ -120,7 +128,12 @@ describe('choosePairCandidates', () => {
 
   it('gives no more than the maximum, and each once', () => {
     const own = Array.from({ length: 9 }, (_, index) => `192.168.1.${index}:51820`);
-    expect(choose({ own, observed: stood(here, here) }, {}, 8).endpoints[0]).toEqual(own.slice(0, 8));
+    const near = { own: ['192.168.1.20:51820'] };
+    expect(choose({ own, observed: stood(here, here) }, near, 8).endpoints[0]).toEqual([
+      ...own.slice(0, 3),
+      here,
+      ...own.slice(3, 7),
+    ]);
     expect(choose({ observed: stood(here, here) }, {}).endpoints[0]).toEqual([here]);
   });
 });

@@ -20,46 +20,48 @@ describe('a probe address', () => {
   });
 });
 
+const now = 1_800_000_000;
 const self = peer(1);
 const map = network([self, peer(2), peer(3), peer(4, { endpoint: dialled(4) })]);
 
 const entry = (of: Peer, allowedIps: ActualPeer['allowedIps'], changes: Partial<ActualPeer> = {}): ActualPeer => ({
   ...{ publicKey: of.publicKey, presharedKey: null, endpoint: null, allowedIps, keepalive: 25 },
-  ...{ latestHandshake: null, rxBytes: 0, txBytes: 0, ...changes },
+  ...{ latestHandshake: now - 120, rxBytes: 0, txBytes: 0, ...changes },
 });
 const deviceOf = (...peers: ActualPeer[]): Device => ({ publicKey: null, listenPort: 51820, fwmark: null, peers });
 const both = (of: Peer) => [hostPrefix(of.address), probePrefixOf(7, of.id)];
 
 describe('the paths of a device', () => {
   it('are the peers without an endpoint that have their own address and their probe address', () => {
-    expect(findDevicePaths(null, map, self)).toEqual([]);
-    expect(findDevicePaths(deviceOf(entry(peer(2), both(peer(2)))), map, self)).toEqual([2]);
+    expect(findDevicePaths(null, map, self, now)).toEqual([]);
+    expect(findDevicePaths(deviceOf(entry(peer(2), both(peer(2)))), map, self, now)).toEqual([2]);
   });
 
   it.each<[string, ActualPeer]>([
     ['under trial', entry(peer(2), [probePrefixOf(7, 2)])],
     ['with its address alone', entry(peer(2), [hostPrefix(peer(2).address)])],
     ['with the probe address of another', entry(peer(2), [hostPrefix(peer(2).address), probePrefixOf(7, 3)])],
+    ['whose session is dead', entry(peer(2), both(peer(2)), { latestHandshake: now - 181 })],
+    ['without a session', entry(peer(2), both(peer(2)), { latestHandshake: null })],
     ['with an endpoint in the map', entry(peer(4), both(peer(4)))],
     ['that is not in the map', entry(peer(9), both(peer(9)))],
   ])('leave out a peer %s', (_, found) => {
-    expect(findDevicePaths(deviceOf(found), map, self)).toEqual([]);
+    expect(findDevicePaths(deviceOf(found), map, self, now)).toEqual([]);
   });
 
   it('are none on a host with an endpoint, and in a network without an id', () => {
     const device = deviceOf(entry(peer(2), both(peer(2))));
-    expect(findDevicePaths(device, map, { ...self, endpoint: dialled(1) })).toEqual([]);
-    expect(findDevicePaths(device, { ...map, id: null }, self)).toEqual([]);
+    expect(findDevicePaths(device, map, { ...self, endpoint: dialled(1) }, now)).toEqual([]);
+    expect(findDevicePaths(device, { ...map, id: null }, self, now)).toEqual([]);
   });
 });
 
 describe('a peer under trial', () => {
-  const now = 1_800_000_000;
   const triable = new Set([peer(2).publicKey]);
   const probe = [probePrefixOf(7, 2)];
 
   it('has its probe address alone, and began a short while ago', () => {
-    expect(isTrial(entry(peer(2), probe, { txBytes: 644 }), triable, now)).toBe(true);
+    expect(isTrial(entry(peer(2), probe, { latestHandshake: null, txBytes: 644 }), triable, now)).toBe(true);
     expect(isTrial(entry(peer(2), probe, { latestHandshake: now - 5, txBytes: 90_000 }), triable, now)).toBe(true);
   });
 
@@ -67,7 +69,7 @@ describe('a peer under trial', () => {
     expect(isTrial(entry(peer(2), both(peer(2))), triable, now)).toBe(false);
     expect(isTrial(entry(peer(2), []), triable, now)).toBe(false);
     expect(isTrial(entry(peer(3), probe), triable, now)).toBe(false);
-    expect(isTrial(entry(peer(2), probe, { txBytes: 1_100 }), triable, now)).toBe(false);
+    expect(isTrial(entry(peer(2), probe, { latestHandshake: null, txBytes: 1_100 }), triable, now)).toBe(false);
     expect(isTrial(entry(peer(2), probe, { latestHandshake: now - 61 }), triable, now)).toBe(false);
   });
 });

@@ -34,6 +34,11 @@ class Paths {
     return this.at(now, { event: 'observed', peers: new Map([[2, counters]]) });
   }
 
+  /** The clock comes to a moment. */
+  come(now: number): this {
+    return this.at(now, { event: 'moment' });
+  }
+
   get used() {
     return pathsInUse(this.paths);
   }
@@ -41,23 +46,24 @@ class Paths {
 
 const proven = (by: 'probe' | 'handshake' = 'probe') => ({ event: 'proven', peer: 2, attempt: 7, by }) as const;
 const moment = { event: 'switch', peer: 2, attempt: 7, switch_in_ms: 300, roundTrip: 40 } as const;
-const direct = (by: 'probe' | 'handshake' = 'probe') => new Paths().at(0, proven(by)).at(100, moment).see(380, 0, 0);
+const direct = (by: 'probe' | 'handshake' = 'probe') => new Paths().at(0, proven(by)).at(100, moment).come(380);
 const none = new Map();
 
 describe('a path', () => {
   it('is used from the moment that both hosts have, half a round trip earlier', () => {
     const paths = new Paths().at(0, proven()).at(100, moment);
     expect([paths.used, paths.actions, nextMoment(paths.paths, 100)]).toEqual([[], [], 380]);
-    expect(paths.see(379, 0, 0).used).toEqual([]);
-    expect(paths.see(380, 0, 0).actions).toEqual([{ do: 'switch', peer: 2 }]);
+    expect(paths.come(379).used).toEqual([]);
+    expect(paths.see(380, 0, 0).used).toEqual([]);
+    expect(paths.come(380).actions).toEqual([{ do: 'switch', peer: 2 }]);
     expect(paths.used).toEqual([2]);
   });
 
   it('is not used without a proof of the same attempt', () => {
     expect(new Paths().at(100, moment).paths).toEqual([]);
     const other = new Paths().at(0, proven()).at(100, { ...moment, attempt: 6 });
-    expect(other.see(1_000, 0, 0).used).toEqual([]);
-    expect(other.at(2_000, { ...moment, peer: 3 }).see(3_000, 0, 0).used).toEqual([]);
+    expect(other.come(1_000).used).toEqual([]);
+    expect(other.at(2_000, { ...moment, peer: 3 }).come(3_000).used).toEqual([]);
   });
 
   it('is forgotten if no moment comes, and its peer removed', () => {

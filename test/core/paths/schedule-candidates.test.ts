@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { formatEndpoint } from '../../../src/core/net/endpoint.ts';
-import { scheduleCandidates } from '../../../src/core/paths/schedule-candidates.ts';
+import { listKinds, scheduleCandidates } from '../../../src/core/paths/schedule-candidates.ts';
 import { address, prefix, underlay } from '../samples.ts';
 
 const limits = {
   underlay: { ...underlay, uplinks6: ['eth0'] },
   tunnel: { range: prefix('10.77.0.0/24'), routes: [prefix('192.168.50.0/24'), prefix('0.0.0.0/0')] },
 };
-const schedule = (...endpoints: string[]) => scheduleCandidates(endpoints, limits);
+const schedule = (...endpoints: string[]) => scheduleCandidates({ endpoints }, limits);
 const slots = (...endpoints: string[]) =>
   schedule(...endpoints).candidates.map(({ endpoint, at }) => [formatEndpoint(endpoint), at]);
 
@@ -21,6 +21,16 @@ describe('a schedule of candidates', () => {
       ['203.0.113.9:1', 800],
       ['203.0.113.10:1', 1_900],
     ]);
+  });
+
+  it('leaves no time for kinds that neither side has', () => {
+    const kinds = listKinds(['203.0.113.9:1', '[2001:db8::9]:1']);
+    expect([kinds, listKinds(['host.example:1'])]).toEqual([['ipv6', 'observed'], []]);
+    const times = (endpoints: string[]) =>
+      scheduleCandidates({ endpoints, kinds }, limits).candidates.map(({ at }) => at);
+    expect([times(['203.0.113.9:1']), times(['[2001:db8::9]:1', '203.0.113.9:1'])]).toEqual([[500], [0, 500]]);
+    // One of a kind that the message does not name.
+    expect(times(['192.168.1.9:1', '203.0.113.9:1'])).toEqual([1_600, 500].toSorted((a, b) => a - b));
   });
 
   it('tries the LAN candidates that do not fit into their window after all others', () => {
@@ -45,7 +55,7 @@ describe('a schedule of candidates', () => {
 
   it('refuses an address to which the host has no route', () => {
     const without = { ...limits, underlay: { ...underlay, uplinks6: [] } };
-    expect(scheduleCandidates(['[2001:db8::9]:1'], without).candidates).toEqual([]);
+    expect(scheduleCandidates({ endpoints: ['[2001:db8::9]:1'] }, without).candidates).toEqual([]);
   });
 
   it('ends each candidate within 1.5 s, and all within 12 s, one after another', () => {

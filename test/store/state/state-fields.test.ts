@@ -101,6 +101,7 @@ const fields: readonly [string, Partial<State>][] = [
         ...({ pin: 'strict', rotateEvery: 86_400, openFirewall: true, strictTunnel: true } as const),
         ...{
           localCandidates: false,
+          directPaths: false,
           allowIpv6Outside: true,
           allowRoutes: [prefix('192.168.1.0/24'), prefix('2001:db8::/32')],
         },

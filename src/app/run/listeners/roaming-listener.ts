@@ -32,17 +32,22 @@ export class RoamingListener implements PassListener {
   readonly #tools: Tools;
   readonly #link: string;
   readonly #onMove: () => void;
+  readonly #onProbed: () => void;
   #evaluation: Evaluation | null = null;
   #place: string | null = null;
   #isDue = false;
   #loggedAt = Number.NEGATIVE_INFINITY;
   #wake = () => {};
 
-  /** @param onMove called as soon as this host may have moved */
-  constructor(tools: Tools, link: string, onMove: () => void) {
+  /**
+   * @param onMove called as soon as this host may have moved
+   * @param onProbed called when the peers in use have its new endpoint, or were sent to at least
+   */
+  constructor(tools: Tools, link: string, onMove: () => void, onProbed: () => void = () => {}) {
     this.#tools = tools;
     this.#link = link;
     this.#onMove = onMove;
+    this.#onProbed = onProbed;
   }
 
   /** After a wake, peers may have an earlier endpoint: they are probed after the next pass. */
@@ -82,6 +87,7 @@ export class RoamingListener implements PassListener {
       if (this.#isDue && this.#evaluation !== null) {
         this.#isDue = false;
         await this.#probe(this.#evaluation);
+        this.#onProbed();
         continue;
       }
       await new Promise<void>((resolve) => {

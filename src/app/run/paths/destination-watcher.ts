@@ -5,7 +5,7 @@ import type { Tools } from '../../tools.ts';
 /** Milliseconds between two readings of the interface's counter, which start no process. */
 const every = 1_000;
 /** Milliseconds between two readings of the destinations, which start one. */
-const pause = 10_000;
+const pause = 2_000;
 /** Fewer packets within this many readings are no use of a path. */
 const leastPackets = 3;
 const readingsTogether = 10;

@@ -1,42 +1,33 @@
 import type { PeerMessage } from '../../../contract/network.ts';
-import type { PathSignals } from '../../../contract/paths.ts';
-import { CpnError, expectCpnError } from '../../../core/errors/index.ts';
 import { formatEndpoint, type SocketEndpoint } from '../../../core/net/endpoint.ts';
 import type { TryMessage } from '../../../core/paths/attempt-state.ts';
-import {
-  type DirectPath,
-  handlePathEvent,
-  nextMoment,
-  type PathAction,
-  type PathEnd,
-  type PathEvent,
-  resumePaths,
-} from '../../../core/paths/direct-paths.ts';
+import type { PathEnd } from '../../../core/paths/direct-paths.ts';
 import { findLocalCandidates } from '../../../core/paths/local-candidates.ts';
+import type { Joined } from '../../../store/state/state.ts';
 import type { Evaluation } from '../../reconcile/evaluate-network.ts';
 import type { Pass } from '../../reconcile/pass.ts';
+import { isJoined } from '../../select.ts';
 import type { Tools } from '../../tools.ts';
 import { readTraffic } from '../health/renew-peers.ts';
 import type { PassListener } from '../pass-listener.ts';
 import { DestinationWatcher } from './destination-watcher.ts';
 import { ObservedEndpoints } from './observed-endpoints.ts';
-import { findPathPeers, findPaths, type PathPeer, removeTrial, switchToPath, switchToRelay } from './path-peer.ts';
+import { findPathPeers, type PathPeer, probesFrom } from './path-peer.ts';
 import { PathRecorder } from './path-recorder.ts';
+import { PathSignals } from './path-signals.ts';
+import { PathsInUse } from './paths-in-use.ts';
 import { runAttempt } from './run-attempt.ts';
-import { signalPaths } from './signal-paths.ts';
 
 /** The most attempts and paths of a host at once, as in the contract. */
 const mostPairs = 32;
+/** The most connectors that receive a packet before the control plane has them observe this host. */
+const mostObservers = 8;
 /** The most endpoints in one request, as in the contract. */
 const mostObserved = 64;
-/** Milliseconds for the answer to a probe of a path in use. */
-const probeMs = 700;
-/** Bytes of a packet that passes on every path. */
-const probeBytes = 84;
+/** The first pause in milliseconds after an attempt without endpoints, which doubles. */
+const soonMs = 1_500;
 /** Milliseconds between two requests for one peer, which double from the first to the last. */
-const retry = { baseMs: 7_500, capMs: 1_800_000 };
-/** Milliseconds to the control plane and back, until it was measured. */
-const usualRoundTrip = 100;
+const retry = { baseMs: 5_000, capMs: 160_000 };
 
 /**
  * Follows the direct paths of one network: requests them for peers that this host exchanges packets
@@ -47,9 +38,12 @@ export class PathListener implements PassListener {
   readonly #tools: Tools;
   readonly #link: string;
   readonly #trigger: () => void;
+  readonly #renewWait: () => void;
   readonly #destinations: DestinationWatcher;
   readonly #observed = new ObservedEndpoints();
   readonly #recorder: PathRecorder;
+  readonly #signals: PathSignals;
+  readonly #paths: PathsInUse;
   readonly #ending = new AbortController();
   readonly #attempts = new Map<number, Promise<void>>();
   /** Milliseconds at which peers were added with an endpoint. */
@@ -62,39 +56,55 @@ export class PathListener implements PassListener {
   /** How often a path to each peer was requested since it last had one, and when to do so again. */
   readonly #requests = new Map<number, { readonly count: number; readonly nextAt: number }>();
   #evaluation: Evaluation | null = null;
+  /** True from a move to the next pass: the latest one observed another place. */
+  #isStale = false;
+  #onFresh = () => {};
   #peers: ReadonlyMap<number, PathPeer> = new Map();
-  /** Null before the first pass: the table of WireGuard may have paths of an earlier process. */
-  #paths: readonly DirectPath[] | null = null;
-  #roundTrip = usualRoundTrip;
-  #wake = () => {};
 
-  /** @param trigger starts a pass */
-  constructor(tools: Tools, link: string, trigger: () => void) {
+  /**
+   * @param trigger starts a pass
+   * @param renewWait waits for messages on a new connection, as the one in use may be dead
+   */
+  constructor(tools: Tools, link: string, trigger: () => void, renewWait: () => void) {
     this.#tools = tools;
     this.#link = link;
     this.#trigger = trigger;
+    this.#renewWait = renewWait;
     this.#recorder = new PathRecorder(tools, link);
+    const candidates = (evaluation: Evaluation) => this.#candidates(evaluation);
+    this.#signals = new PathSignals(tools, () => this.#evaluation, candidates);
+    this.#paths = new PathsInUse(tools, link, {
+      evaluation: () => this.#evaluation,
+      peers: () => this.#peers,
+      onSwitch: (peer, to, why) => this.#onSwitch(peer, to, why),
+    });
     this.#destinations = new DestinationWatcher(tools, link, (addresses) => this.#want(addresses));
   }
 
   onPass({ evaluation }: Pass): void {
     this.#evaluation = evaluation;
+    this.#isStale = false;
+    this.#onFresh();
+    this.#onFresh = () => {};
     this.#peers = evaluation === null ? new Map() : findPathPeers(evaluation);
     this.#observed.note(evaluation?.actual.device?.peers ?? []);
     this.#destinations.follow(this.#peers.size > 0);
-    if (evaluation === null) this.#paths = [];
-    else this.#paths ??= resumePaths(findPaths(evaluation), this.#now());
-    if (evaluation !== null && this.#moved.size > 0) {
-      void this.#signal({ wanted: [...this.#moved].slice(0, mostPairs), candidates: this.#candidates(evaluation) });
-      this.#moved.clear();
-    }
-    this.#wake();
+    this.#paths.resume(evaluation);
   }
 
   /** Returns to the relay: this host may have moved, and its peers may have an old endpoint. */
   move(): void {
     this.#requests.clear();
-    void this.#handle({ event: 'moved' });
+    this.#isStale = true;
+    this.#renewWait();
+    this.#signals.move();
+    void this.#paths.handle({ event: 'moved' });
+  }
+
+  /** Requests paths from the new place, where connectors observe this host now. */
+  arrive(): void {
+    this.#signals.want(this.#moved);
+    this.#moved.clear();
   }
 
   /** Does what the control plane's messages request, without delaying the caller. */
@@ -103,27 +113,28 @@ export class PathListener implements PassListener {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    signal.addEventListener('abort', () => {
-      this.#ending.abort();
-      this.#wake();
-    });
-    await Promise.all([this.#destinations.run(signal), this.#watch(signal)]);
+    signal.addEventListener('abort', () => this.#ending.abort());
+    await Promise.all([this.#destinations.run(signal), this.#signals.run(signal), this.#paths.run(signal)]);
     await Promise.all(this.#attempts.values());
     await this.#recorder.settle();
   }
 
   async #receive({ kind, data }: PeerMessage): Promise<void> {
-    const evaluation = this.#evaluation;
-    if (evaluation === null || kind === 'probe') return;
+    if (kind === 'probe') return;
     if (kind === 'observe') {
       for (const peer of data.peers) this.#asked.add(peer);
       this.#observing ??= this.#stateObserved().finally(() => (this.#observing = null));
       return;
     }
-    if (kind === 'candidates') return this.#signal({ candidates: this.#candidates(evaluation) });
+    const evaluation = await this.#readEvaluation();
+    if (evaluation === null || !(await this.#readOptions(evaluation)).directPaths) return;
+    if (kind === 'candidates') {
+      await this.#signals.send({ candidates: await this.#candidates(evaluation) });
+      return;
+    }
     if (kind === 'try') return this.#try(evaluation, data);
-    if (kind === 'return') return this.#handle({ event: 'return', peer: data.peer });
-    return this.#handle({ event: 'switch', ...data, roundTrip: this.#roundTrip });
+    if (kind === 'return') return this.#paths.handle({ event: 'return', peer: data.peer });
+    return this.#paths.handle({ event: 'switch', ...data, roundTrip: this.#signals.roundTrip });
   }
 
   /** States the endpoints of all peers that were named meanwhile in one request. */
@@ -132,15 +143,41 @@ export class PathListener implements PassListener {
       const peers = [...this.#asked].slice(0, mostObserved);
       for (const peer of peers) this.#asked.delete(peer);
       this.#observed.note([...(await readTraffic(this.#tools, this.#link)).values()]);
-      await this.#signal({ observed: this.#observed.state(this.#evaluation, peers) });
+      await this.#signals.send({ observed: this.#observed.state(this.#evaluation, peers) });
     }
   }
 
-  #candidates({ actual, desired, state, taken }: Evaluation): string[] {
+  /** The endpoints of this host. The connectors observe the one of now by a packet. */
+  async #candidates(evaluation: Evaluation): Promise<string[]> {
+    const { actual, desired, state, taken } = evaluation;
+    const observers = state.membership.map.peers.filter(
+      ({ type, endpoint }) => type === 'connector' && endpoint !== null,
+    );
+    for (const { address } of observers.slice(0, mostObservers)) await this.#tools.host.triggerHandshake(address);
     const { listenPort = null } = actual.device ?? {};
-    if (listenPort === null || !state.options.localCandidates) return [];
+    if (listenPort === null || !(await this.#readOptions(evaluation)).localCandidates) return [];
     const tunnel = { range: state.membership.map.cidr, routes: [...taken, ...desired.routes] };
     return findLocalCandidates(actual.underlay, listenPort, tunnel).map(formatEndpoint);
+  }
+
+  /** The latest evaluation; after a move, the next one. */
+  async #readEvaluation(): Promise<Evaluation | null> {
+    if (this.#isStale) {
+      const before = this.#onFresh;
+      await new Promise<void>((resolve) => {
+        this.#onFresh = () => {
+          before();
+          resolve();
+        };
+      });
+    }
+    return this.#evaluation;
+  }
+
+  /** The options of now: another process may have changed them since the last pass. */
+  async #readOptions({ state }: Evaluation): Promise<Joined['options']> {
+    const saved = await this.#tools.store.read(this.#link).catch(() => null);
+    return saved !== null && isJoined(saved) ? saved.options : state.options;
   }
 
   /** Requests paths to the peers with these addresses. */
@@ -148,7 +185,7 @@ export class PathListener implements PassListener {
     const evaluation = this.#evaluation;
     if (evaluation === null) return;
     const isUsed = new Set(addresses.map((each) => `${each}`));
-    const busy = new Set([...this.#attempts.keys(), ...(this.#paths ?? []).map(({ peer }) => Number(peer))]);
+    const busy = new Set([...this.#attempts.keys(), ...this.#paths.ids]);
     const now = this.#now();
     const isDue = (id: number) => now >= (this.#requests.get(id)?.nextAt ?? 0);
     const wanted = [...this.#peers.values()]
@@ -160,17 +197,33 @@ export class PathListener implements PassListener {
       const pause = Math.min(retry.baseMs * 2 ** (count - 1), retry.capMs) * (0.8 + 0.4 * Math.random());
       this.#requests.set(id, { count, nextAt: now + pause });
     }
-    if (wanted.length > 0) void this.#signal({ wanted, candidates: this.#candidates(evaluation) });
+    if (wanted.length > 0) void this.#request(wanted, evaluation);
+  }
+
+  async #request(wanted: readonly number[], evaluation: Evaluation): Promise<void> {
+    const isTaken = await this.#signals.send({ wanted: [...wanted], candidates: await this.#candidates(evaluation) });
+    if (!isTaken) for (const peer of wanted) this.#requests.delete(peer);
+  }
+
+  /** A connector may observe both hosts soon: nothing was sent to the peer. */
+  #requestSoon(peer: number): void {
+    const { count, nextAt } = this.#requests.get(peer) ?? { count: 1, nextAt: Number.POSITIVE_INFINITY };
+    const soon = this.#now() + soonMs * 2 ** (count - 1);
+    this.#requests.set(peer, { count, nextAt: Math.min(nextAt, soon) });
   }
 
   async #try(evaluation: Evaluation, message: TryMessage): Promise<void> {
     const peer = this.#peers.get(Number(message.peer));
     // The other side has lost a path that this host still uses.
-    await this.#handle({ event: 'return', peer: message.peer });
-    if (peer === undefined || this.#paths === null || this.#attempts.has(peer.id) || this.#attempts.size >= mostPairs)
+    await this.#paths.handle({ event: 'return', peer: message.peer });
+    if (peer === undefined || this.#paths.isUnknown || this.#attempts.has(peer.id) || this.#attempts.size >= mostPairs)
       return;
-    if (message.endpoints.length === 0)
-      return this.#recorder.attempted(peer.id, message, { own: listOwn(evaluation), tried: [], outcome: 'blocked' });
+    if (message.endpoints.length === 0) {
+      const { own, peer: other } = message.nats ?? {};
+      const outcome = own === 'symmetric' || other === 'symmetric' ? 'blocked' : 'no-endpoints';
+      if (outcome === 'no-endpoints') this.#requestSoon(peer.id);
+      return this.#recorder.attempted(peer.id, message, { own: listOwn(evaluation), tried: [], outcome });
+    }
     const attempt = this.#attempt(evaluation, peer, message).finally(() => this.#attempts.delete(peer.id));
     this.#attempts.set(peer.id, attempt);
     await attempt;
@@ -181,8 +234,8 @@ export class PathListener implements PassListener {
     const { attempt } = message;
     const own = listOwn(evaluation);
     const run = {
-      ...{ link: this.#link, mtu: desired.config.mtu, additions: this.#additions, roundTrip: this.#roundTrip },
-      probesFrom: this.#probesFrom(desired),
+      ...{ link: this.#link, mtu: desired.config.mtu, additions: this.#additions, roundTrip: this.#signals.roundTrip },
+      probesFrom: probesFrom(this.#link, desired),
       underlay: actual.underlay,
       tunnel: { range: state.membership.map.cidr, routes: desired.routes },
     };
@@ -192,10 +245,10 @@ export class PathListener implements PassListener {
       const facts = { interface: this.#link, peer: peer.name, outcome, tried };
       this.#tools.log.debug(facts, 'an attempt at a direct path ended');
       if (provenBy === null) {
-        await this.#signal({ failed: [{ peer: peer.id, attempt, tried: [...tried] }] });
+        await this.#signals.send({ failed: [{ peer: peer.id, attempt, tried: [...tried] }] });
       } else {
-        await this.#handle({ event: 'proven', peer: peer.id, attempt, by: provenBy });
-        await this.#signal({ proven: [{ peer: peer.id, attempt }] });
+        await this.#paths.handle({ event: 'proven', peer: peer.id, attempt, by: provenBy });
+        await this.#signals.send({ proven: [{ peer: peer.id, attempt }] });
       }
       this.#recorder.attempted(peer.id, message, { own, tried, outcome });
     } catch (error) {
@@ -203,107 +256,18 @@ export class PathListener implements PassListener {
     }
   }
 
-  async #handle(event: PathEvent): Promise<void> {
-    if (this.#paths === null) return;
-    const { paths, actions } = handlePathEvent(this.#paths, event, this.#now());
-    this.#paths = paths;
-    this.#wake();
-    for (const action of actions) await this.#apply(action);
-  }
-
-  async #apply(action: PathAction): Promise<void> {
-    const peer = this.#peers.get(Number(action.peer));
-    const evaluation = this.#evaluation;
-    if (peer === undefined || evaluation === null) return;
-    try {
-      if (action.do === 'probe') return void this.#probe(peer, evaluation);
-      if (action.do === 'forget') return await this.#tools.host.apply(removeTrial(this.#link, peer));
-      const isDirect = action.do === 'switch';
-      const others = (this.#paths ?? []).flatMap(({ peer: id }) =>
-        id === peer.id ? [] : (this.#peers.get(Number(id)) ?? []),
-      );
-      // Without the lock: the agreed moment does not wait for a pass, which leaves the peer alone.
-      await this.#tools.host.apply(
-        isDirect ? switchToPath(this.#link, peer) : switchToRelay(this.#link, peer, evaluation, others),
-      );
-      const facts = { interface: this.#link, peer: peer.name };
-      if (isDirect) this.#tools.log.info(facts, 'a peer is reached directly');
-      else
-        this.#tools.log.info(
-          { ...facts, why: action.why ?? 'the peer returned' },
-          'a peer is reached through the relay',
-        );
-      this.#trigger();
-      this.#requests.delete(peer.id);
-      if (!isDirect) this.#destinations.hurry();
-      const why = action.do === 'return' ? action.why : null;
-      this.#recorder.switched(peer.id, isDirect ? 'direct' : 'relayed', why);
-      if (!isDirect && why !== null) void this.#signalEnd(evaluation, peer.id, why);
-    } catch (error) {
-      if (!(error instanceof CpnError)) throw error;
-      this.#tools.log.warn(
-        { interface: this.#link, peer: peer.name, error: error.message },
-        'a path could not be changed',
-      );
-    }
-  }
-
-  /** A path that stopped answering may be possible again soon; after a move, from the new place. */
-  async #signalEnd(evaluation: Evaluation, peer: number, why: PathEnd): Promise<void> {
-    const again = why === 'lost' ? { wanted: [peer], candidates: this.#candidates(evaluation) } : {};
-    await this.#signal({ ended: [{ peer, why }], ...again });
-    if (why !== 'moved') return;
-    this.#moved.add(peer);
+  #onSwitch({ id }: PathPeer, to: 'direct' | 'relayed', why: PathEnd | null): void {
     this.#trigger();
-  }
-
-  /** Without an answer, or a way to get one, the path ends. Others do not wait for it. */
-  async #probe(peer: PathPeer, { desired }: Evaluation): Promise<void> {
-    const { host } = this.#tools;
-    const from = this.#probesFrom(desired);
-    let isAnswered = false;
-    try {
-      isAnswered =
-        from === null
-          ? await host.isTcpReachable(peer.address, probeMs)
-          : ((await host.probeSize?.(peer.probeAddress, { bytes: probeBytes, count: 1, from }, probeMs)) ?? false);
-    } catch (error) {
-      expectCpnError(error);
-    }
-    await this.#handle({ event: 'probed', peer: peer.id, isAnswered });
-  }
-
-  #probesFrom({ probeAddress }: Evaluation['desired']) {
-    return probeAddress && { address: probeAddress.address, link: this.#link };
-  }
-
-  /** Observes the paths for as long as there are any. */
-  async #watch(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      const next = nextMoment(this.#paths ?? [], this.#now());
-      const woken = new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-      if (next === null) await woken;
-      else await Promise.race([woken, this.#tools.sleep(Math.max(0, next - this.#now()), signal)]);
-      if (signal.aborted) return;
-      if (next !== null && this.#now() >= next) await this.#observe();
-    }
-  }
-
-  async #observe(): Promise<void> {
-    const traffic = await readTraffic(this.#tools, this.#link);
-    const peers = [...this.#peers.values()].flatMap(({ id, publicKey }) => {
-      const counters = traffic.get(publicKey);
-      return counters === undefined ? [] : [[id, counters] as const];
-    });
-    await this.#handle({ event: 'observed', peers: new Map(peers) });
-  }
-
-  async #signal(signals: PathSignals): Promise<void> {
-    if (this.#evaluation === null) return;
-    const roundTrip = await signalPaths(this.#tools, this.#evaluation.state, signals, this.#ending.signal);
-    if (roundTrip !== null) this.#roundTrip = Math.min(roundTrip, 2 * this.#roundTrip);
+    this.#requests.delete(id);
+    this.#recorder.switched(id, to, why);
+    if (to === 'direct') this.#signals.settle(id);
+    else this.#destinations.hurry();
+    if (why === null) return;
+    if (why !== 'idle') this.#renewWait();
+    this.#signals.end(id, why);
+    // A path that stopped answering may be possible again soon; after a move, from the new place.
+    if (why === 'lost') this.#signals.want([id]);
+    if (why === 'moved') this.#moved.add(id);
   }
 
   #now(): number {

@@ -43,10 +43,14 @@ export function findPathPeers({ state, desired }: Evaluation): ReadonlyMap<numbe
   return new Map(peers);
 }
 
-/** The peers that the device of an evaluation reaches over direct paths. */
-export function findPaths({ state, actual }: Evaluation): readonly PathPeer['id'][] {
+/**
+ * The peers that the device of an evaluation reaches over direct paths.
+ *
+ * @param now seconds since the epoch
+ */
+export function findPaths({ state, actual }: Evaluation, now: number): readonly PathPeer['id'][] {
   const { map, self } = findSelf(state);
-  return findDevicePaths(actual.device, map, self).filter((id) => typeof id === 'number');
+  return findDevicePaths(actual.device, map, self, now).filter((id) => typeof id === 'number');
 }
 
 /** Adds the peer again for a trial: an endpoint starts a handshake. */
@@ -83,6 +87,11 @@ export function switchToRelay(
     .map((each) => ({ ...each, endpoint: null, allowedIps: each.allowedIps.filter((prefix) => !kept.has(prefix)) }));
   const left = { publicKey, presharedKey, endpoint: null, allowedIps: [], keepalive: null };
   return { do: 'configure-device', link, peers: [left, ...relayed], changes: [] };
+}
+
+/** Where probes of paths come from; null if this host has no IPv6 in the tunnel. */
+export function probesFrom(link: string, { probeAddress }: Evaluation['desired']) {
+  return probeAddress && { address: probeAddress.address, link };
 }
 
 export function removeTrial(link: string, { publicKey }: PathPeer): Step {

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { passNetwork } from '../../../../src/app/reconcile/pass.ts';
 import { PathListener } from '../../../../src/app/run/paths/path-listener.ts';
 import type { PeerMessage } from '../../../../src/contract/network.ts';
+import { Unreachable } from '../../../../src/core/errors/index.ts';
 import { disabledIpv6Key } from '../../../../src/core/host-state/sysctl-keys.ts';
 import { features } from '../../../../src/core/map/features.ts';
 import { hostPrefix } from '../../../../src/core/net/cidr.ts';
@@ -54,12 +55,20 @@ class Clock {
 async function start() {
   const host = await SimulatedHost.with(joined);
   host.actual = { ...host.actual, sysctls: { ...host.actual.sysctls, [disabledIpv6Key('default')]: '0' } };
+  const triggeredTo: string[] = [];
+  host.onHandshakeTrigger = async (to) => void triggeredTo.push(to);
   const update = { map: null, resolved: null };
   const ended = new AbortController();
   let triggered = 0;
+  let renewals = 0;
   const clock = new Clock(host);
   const tools = { ...host.tools, sleep: (ms: number, signal?: AbortSignal) => clock.sleep(ms, signal) };
-  const listener = new PathListener(tools, 'cpn0', () => (triggered += 1));
+  const listener = new PathListener(
+    tools,
+    'cpn0',
+    () => (triggered += 1),
+    () => (renewals += 1),
+  );
   const pass = async () => {
     const made = await passNetwork(host.tools, 'cpn0', update, { withinMs: 1 });
     if (made !== null) listener.onPass(made);
@@ -77,6 +86,8 @@ async function start() {
     until,
     listener,
     triggered: () => triggered,
+    renewals: () => renewals,
+    triggeredTo,
     signals: host.service.pathSignals,
     send: (...messages: PeerMessage[]) => listener.receive(messages),
     entry: () => host.actual.device?.peers.find(({ publicKey }) => publicKey === laptop.publicKey),
@@ -100,7 +111,7 @@ async function prove({ host, until, entry, send, signals }: Started): Promise<vo
 
 it('requests a path to a relayed peer to which packets go, and gives its own candidates', async () => {
   await using started = await start();
-  const { host, signals, until } = started;
+  const { host, signals, until, triggeredTo } = started;
   host.destinations = [laptop.address, address('10.77.0.99'), connector.address];
   host.sent = 1;
   await until(() => host.seconds > 1_010);
@@ -109,6 +120,8 @@ it('requests a path to a relayed peer to which packets go, and gives its own can
   await until(() => signals.length > 0);
   expect(signals[0]?.wanted).toEqual([3]);
   expect(signals[0]?.candidates).toBeDefined();
+  // The connector observes the endpoint of now.
+  expect(triggeredTo).toEqual([connector.address]);
 });
 
 it('gives no candidates if the operator turned that off', async () => {
@@ -119,6 +132,20 @@ it('gives no candidates if the operator turned that off', async () => {
   send({ kind: 'candidates', data: { peers: [3] } });
   await until(() => signals.length > 0);
   expect(signals).toEqual([{ candidates: [] }]);
+});
+
+it('takes no attempt after the operator turned direct paths off, and observes others still', async () => {
+  await using started = await start();
+  const { host, signals, send, until, entry, pass } = started;
+  await host.tools.store.write({ ...joined, options: { ...joined.options, directPaths: false } });
+  // Before the next pass too.
+  send({ kind: 'candidates', data: { peers: [3] } }, attempt);
+  host.updatePeer(2, { endpoint: { host: address('203.0.113.2'), port: 4711 }, latestHandshake: 999 });
+  await pass();
+  send(attempt, { kind: 'observe', data: { peers: [2] } });
+  await until(() => signals.length > 0);
+  expect(signals).toMatchObject([{ observed: [{ peer: 2 }] }]);
+  expect(entry()).toBeUndefined();
 });
 
 it('tries a candidate with no packet of the network, proves it by echoes, and switches at the agreed moment', async () => {
@@ -166,6 +193,50 @@ it('returns to the relay alone when the path stops answering, and a pass agrees'
   expect(relay?.allowedIps).toContain('10.77.0.0/24');
 });
 
+it('states the end of a path until the control plane has it, and requests the next one from the new place', async () => {
+  await using started = await start();
+  const { host, send, until, signals, triggered, listener, pass, renewals } = started;
+  await prove(started);
+  send(agreed);
+  await until(() => triggered() > 0);
+  let failures = 0;
+  host.service.onPathSignals = () => {
+    failures += 1;
+    throw new Unreachable('http://control', 'no route', { delivered: false, heard: false, retryAfterMs: null });
+  };
+  listener.move();
+  await until(() => failures > 3);
+  await pass();
+  await until(() => failures > 5);
+  expect(signals).toHaveLength(1);
+  host.service.onPathSignals = () => {};
+  listener.arrive();
+  await until(() => signals.length > 1);
+  expect(signals.slice(1)).toMatchObject([{ ended: [{ peer: 3, why: 'moved' }], wanted: [3] }]);
+  // The control plane may still hold a request of the old place.
+  expect(renewals()).toBeGreaterThan(0);
+});
+
+it('requests a path again as soon as the control plane answers', async () => {
+  await using started = await start();
+  const { host, until, signals } = started;
+  host.destinations = [laptop.address];
+  let failures = 0;
+  host.service.onPathSignals = () => {
+    failures += 1;
+    throw new Unreachable('http://control', 'no route', { delivered: false, heard: false, retryAfterMs: null });
+  };
+  const sendOn = () => {
+    host.sent += 100;
+    return failures > 2;
+  };
+  await until(sendOn);
+  expect(host.seconds).toBeLessThan(1_010);
+  host.service.onPathSignals = () => {};
+  await until(() => sendOn() && signals.length > 0);
+  expect(signals[0]?.wanted).toEqual([3]);
+});
+
 it('returns with the other side, and states nothing', async () => {
   await using started = await start();
   const { send, until, entry, signals, triggered } = started;
@@ -185,7 +256,12 @@ it('finds the paths of an earlier daemon in the table, and watches them', async 
   send(agreed);
   await until(() => triggered() > 0);
   await pass();
-  const later = new PathListener(host.tools, 'cpn0', () => {});
+  const later = new PathListener(
+    host.tools,
+    'cpn0',
+    () => {},
+    () => {},
+  );
   const made = await passNetwork(host.tools, 'cpn0', { map: null, resolved: null }, { withinMs: 1 });
   if (made !== null) later.onPass(made);
   expect(made?.changes).toEqual([]);
