@@ -298,6 +298,7 @@ const TABLE: readonly Rule[] = [
       'src/core/map/',
       'src/core/host-state/',
       'src/core/routing/',
+      'src/core/health/peer-health.ts',
       'src/core/health/traffic.ts',
     ],
     types: ['src/core/wg-quick/'],

@@ -5,7 +5,7 @@ import type { Process } from '../../../test/lab/process.ts';
 const every = 5;
 const port = 7000;
 
-/** Sends numbered datagrams, and for each line of its input prints which numbers came last, and how many came. */
+/** Sends numbered datagrams. Each line of its input prints the last number, and how many came. */
 const program = `
 const socket = require('node:dgram').createSocket('udp4');
 let [sent, last, received] = [0, 0, 0];
@@ -42,7 +42,10 @@ export class NumberedFlow {
     return new NumberedFlow(processes);
   }
 
-  /** Milliseconds of lost packets since the last mark, of each host. A packet that is on its way counts for the next mark. */
+  /**
+   * Milliseconds of lost packets since the last mark, of each host. A packet that is on its way
+   * counts for the next mark.
+   */
   async mark(): Promise<number[]> {
     const counts: Count[] = [];
     for (const end of this.#ends) {

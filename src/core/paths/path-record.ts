@@ -22,8 +22,8 @@ export interface PathSwitch {
 }
 
 /**
- * Nothing was tried after `blocked`, as the NATs of both hosts leave no path, and `no-endpoints`, as
- * no connector observed both hosts.
+ * Nothing was tried after `blocked`, as the NATs of both hosts leave no path, and after
+ * `no-endpoints`, as no connector observed both hosts.
  */
 export const attemptOutcomes = ['proven', 'failed', 'blocked', 'no-endpoints'] as const;
 export type AttemptOutcome = (typeof attemptOutcomes)[number];

@@ -3,7 +3,6 @@ import { hasPathTo } from '../host-state/underlay.ts';
 import { familyOf, hostPrefix } from '../net/cidr.ts';
 import { isLiteral, parseEndpoint, type SocketEndpoint, unusableAddress } from '../net/endpoint.ts';
 import { isPrivate } from '../routing/public-prefixes.ts';
-import type { TryMessage } from './attempt-state.ts';
 import { leadsIntoTunnel, mostCandidates, type TunnelPrefixes } from './local-candidates.ts';
 
 /** A candidate and when it is tried. */
@@ -44,6 +43,12 @@ export const mostInTime = { lan: 3, ipv6: 2 } as const;
 const observed = { kind: 'observed', length: 1_100, roundTrip: 400 } as const;
 const allKinds: readonly EndpointKind[] = ['lan', 'ipv6', 'observed'];
 
+interface Endpoints {
+  readonly endpoints: readonly string[];
+  /** Those of both sides; all by default. */
+  readonly kinds?: readonly EndpointKind[] | undefined;
+}
+
 /** The kinds of these endpoints, in the order in which hosts try them. */
 export function listKinds(endpoints: readonly string[]): EndpointKind[] {
   const kinds = new Set(
@@ -56,10 +61,7 @@ export function listKinds(endpoints: readonly string[]): EndpointKind[] {
 }
 
 /** Schedules the endpoints of a peer. The rest of a full window comes after all others. */
-export function scheduleCandidates(
-  { endpoints, kinds = allKinds }: Pick<TryMessage, 'endpoints' | 'kinds'>,
-  limits: EndpointLimits,
-): Schedule {
+export function scheduleCandidates({ endpoints, kinds = allKinds }: Endpoints, limits: EndpointLimits): Schedule {
   const sockets = endpoints
     .slice(0, mostCandidates)
     .map((text) => parseEndpoint(text))

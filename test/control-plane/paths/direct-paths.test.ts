@@ -283,7 +283,7 @@ test('at most three connectors observe, in service and with a public endpoint, t
   expect(asked).toEqual(open.slice(0, 3).map(({ id }) => id));
 });
 
-test('what a connector observed before an attempt is void as soon as one observes the peer anew', async () => {
+test('what a connector observed before an attempt is void as soon as one observes the peer again', async () => {
   const { one, two, relay, add, state, take, plane, untilPairs } = await startPaths({ healthTimes: hasty });
   const other = await add({ peer_type: 'connector', endpoint: '198.51.100.5:51820' });
   await state(other, observedAs('203.0.113.2:1', one));

@@ -20,7 +20,7 @@ import { runAttempt } from './run-attempt.ts';
 
 /** The most attempts and paths of a host at once, as in the contract. */
 const mostPairs = 32;
-/** The most connectors that receive a packet before the control plane has them observe this host. */
+/** The most connectors that receive a packet, so that they observe this host. */
 const mostObservers = 8;
 /** The most endpoints in one request, as in the contract. */
 const mostObserved = 64;

@@ -68,7 +68,7 @@ export class PathSignals {
     this.#wake();
   }
 
-  /** Repeats statements of ends, and requests, for as long as the control plane does not have them. */
+  /** Repeats ends, and requests for paths, for as long as the control plane does not have them. */
   async run(signal: AbortSignal): Promise<void> {
     this.#stop = signal;
     signal.addEventListener('abort', () => this.#wake());

@@ -26,7 +26,7 @@ export interface PathContext {
   readonly evaluation: () => Evaluation | null;
   /** The peers to which direct paths may exist. */
   readonly peers: () => ReadonlyMap<number, PathPeer>;
-  /** Called after a peer moved to another path. `why` is null for a direct path, and if the peer returned. */
+  /** Called after a switch. `why` is null for a direct path, and if the peer returned. */
   readonly onSwitch: (peer: PathPeer, to: 'direct' | 'relayed', why: PathEnd | null) => void;
 }
 
