@@ -22,7 +22,7 @@ let losses: Losses;
 beforeAll(async () => {
   network = await DirectNetwork.start();
   const { nat } = network;
-  routers = await Promise.all(['office', 'home'].map((name) => nat.addRouter(name, nats.portPreserving)));
+  routers = await Promise.all(['office', 'home'].map((name) => nat.addRouter(name, nats.otherPort)));
   const [office, home] = routers as [Router, Router];
   [laptop, tablet] = [(await nat.addHost('laptop', office)).host, (await nat.addHost('tablet', home)).host];
   await network.join(laptop, tablet);
@@ -54,14 +54,9 @@ async function expectDirect(): Promise<void> {
   expect(await Promise.all([network.isDirect(laptop, tablet), network.isDirect(tablet, laptop)])).toEqual([true, true]);
 }
 
-let moves = 0;
-
-/** Moves a host, which ends the path, and waits for the next one. Both hosts take turns. */
+/** The NAT of the laptop takes another port, which ends the path. Waits for the next one. */
 async function switchBackAndForth(): Promise<void> {
-  const round = moves++;
-  const change = round % 4 < 2 ? 'add' : 'del';
-  const mover = round % 2 === 0 ? laptop : tablet;
-  await mover.exec(['ip', 'address', change, '192.168.77.5/24', 'dev', 'eth0']);
+  await routers[0]?.rebind();
   await network.awaitRelayed(laptop, tablet);
   await expectSessions();
   losses.mark('to the relay');
@@ -119,6 +114,8 @@ test('the other host returns to the relay after wg-quick brought one up from its
   await network.kill(laptop);
   await laptop.exec(['ip', 'link', 'delete', 'cpn0']);
   await laptop.exec(['wg-quick', 'up', 'cpn0']);
+  // The interface has another port. This NAT has one port for the host, which the former flow still uses.
+  await routers[0]?.rebind();
   await network.awaitRelayed(laptop, tablet);
   await expectSessions();
   await network.startDaemon(laptop);

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { patiently } from '../e2e/office.ts';
 import { type ControlPlane, joinHost, startControlPlane } from '../lab/control-plane.ts';
 import { type Daemon, startDaemon } from '../lab/daemon.ts';
 import { eventually } from '../lab/eventually.ts';

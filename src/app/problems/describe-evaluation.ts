@@ -189,7 +189,8 @@ function describePeers(
             : peerStateOf(observed, now, silent[peer.publicKey]);
       const isRelayed = relay !== undefined && present.has(relay) && !isStranded(peer, map);
       const path = isRelayed ? 'relayed' : wanted.has(peer.publicKey) ? 'direct' : null;
-      const switched = desired.triable.has(peer.publicKey) ? (recordOf(paths, peer.id)?.switched ?? null) : null;
+      // A record may be of the time before the peer had an endpoint.
+      const switched = peer.endpoint === null ? (recordOf(paths, peer.id)?.switched ?? null) : null;
       const endpointRefused = desired.lostEndpoints.get(peer.id) ?? null;
       const endpoint = observed?.endpoint ?? (endpointRefused === null ? peer.endpoint : null);
       return {

@@ -1,4 +1,5 @@
 import { mostCandidates } from '../../contract/paths.ts';
+import { familyOf, maskPrefix } from '../../core/net/cidr.ts';
 import { tryParseSocket } from '../../core/net/endpoint.ts';
 import { choosePairCandidates } from '../../core/paths/candidates.ts';
 import { listKinds } from '../../core/paths/schedule-candidates.ts';
@@ -83,7 +84,11 @@ type Both = readonly [readonly string[], readonly string[]];
  */
 async function countAndLimit(round: Round, endpoints: Both): Promise<[string[], string[]]> {
   const { db, network } = round;
-  const hostOf = (text: string) => tryParseSocket(text)?.host ?? text;
+  // The owner of one IPv6 address mostly has the whole subnet.
+  const hostOf = (text: string) => {
+    const host = tryParseSocket(text)?.host;
+    return host === undefined ? text : familyOf(host) === 4 ? host : maskPrefix(`${host}/64`);
+  };
   const before = await countStarts(db, network.id, [...new Set(endpoints.flat().map(hostOf))], round.ago(startsMs));
   const starts = new Map<string, number>();
   const limit = (texts: readonly string[]) =>

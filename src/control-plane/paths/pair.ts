@@ -132,6 +132,7 @@ export function end(pair: Pair, why: PathEnd, now: number, random: number): Pair
 export function reconsider(pair: Pair, now: number): Pair {
   if (pair.state !== 'resting') return pair;
   const soon = Math.max(now, pair.startedAt + shortestMs);
+  if (pair.tries === 0 && pair.nextAt <= soon) return pair;
   return { ...pair, tries: 0, nextAt: Math.min(pair.nextAt, soon) };
 }
 

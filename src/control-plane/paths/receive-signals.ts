@@ -57,6 +57,8 @@ async function listNamed({ db, network }: Round, self: number, signals: PathSign
 /** Returns true if the pair had a direct path. An attempt that began since goes on. */
 function returnToRelay(round: Round, self: number, peer: number, why: PathEnd): boolean {
   const pair = round.pairOf(self, peer);
+  // After a sleep or a move, the backoff of attempts that failed meanwhile has no meaning.
+  if (pair !== undefined && why === 'moved') reconsiderIn(round, pair);
   if (pair?.state !== 'direct') return false;
   round.send(peer, { kind: 'return', data: { peer: self } });
   round.set(end(pair, why, round.now, round.random()));

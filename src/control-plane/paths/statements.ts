@@ -27,7 +27,8 @@ export async function saveOwn(
   address: string,
   { network, now }: Place,
 ): Promise<boolean> {
-  const own = JSON.stringify(candidates.flatMap(toSocket).toSorted());
+  // In the order of the host, which has those of its uplinks first.
+  const own = JSON.stringify(candidates.flatMap(toSocket));
   const [before] = (await listEndpointsOf(db, [peer], '')).filter(({ source }) => source === peer);
   const fields = { network_id: network, endpoint: null, stood: 0, own, address, at: ago(now, 0) };
   await saveEndpoints(db, { peer_id: peer, source: peer, ...fields });

@@ -17,15 +17,24 @@ export function probeRules(link: string, own: Address, isClosed: boolean): reado
   const fromTunnel = `iifname "${link}"`;
   const intoTunnel = `oifname "${link}"`;
   const echo = 'icmpv6 type { echo-request, echo-reply } accept';
-  const arriving = `${fromTunnel} ip6 saddr ${probeRange} ip6 daddr ${own} ${echo}`;
-  const leaving = `${intoTunnel} ip6 saddr ${own} ip6 daddr ${probeRange} ${echo}`;
+  // The MTU of the peer may be smaller. Others are lost without the first one, which is an echo.
+  const rest = 'frag frag-off != 0 accept';
+  const [arriving, arrivingRest] = [echo, rest].map(
+    (what) => `${fromTunnel} ip6 saddr ${probeRange} ip6 daddr ${own} ${what}`,
+  ) as [string, string];
+  const [leaving, leavingRest] = [echo, rest].map(
+    (what) => `${intoTunnel} ip6 saddr ${own} ip6 daddr ${probeRange} ${what}`,
+  ) as [string, string];
   return [
     { name: 'accept-echoes', chain: 'arriving', text: arriving },
+    { name: 'accept-fragments', chain: 'arriving', text: arrivingRest },
     { name: 'refuse-link-local', chain: 'arriving', text: `${fromTunnel} ip6 saddr ${linkLocal} drop` },
     ...(isClosed
       ? ([
           { name: 'accept-echoes', chain: 'admitting', text: arriving },
+          { name: 'accept-fragments', chain: 'admitting', text: arrivingRest },
           { name: 'accept-echoes', chain: 'sending', text: leaving },
+          { name: 'accept-fragments', chain: 'sending', text: leavingRest },
         ] as const)
       : []),
   ];

@@ -81,7 +81,7 @@ export function advanceAttempt(attempt: Attempt, observation: AttemptObservation
     if (entry?.allowedIps.some((prefix) => !isForProbes(prefix))) return endWith(attempt, []);
     const waiting: Attempt = { ...attempt, state: 'trying' };
     const actions: AttemptAction[] = [{ do: 'renew', endpoint: null }];
-    return { attempt: waiting, actions, nextAt: Math.max(now, attempt.startAt) };
+    return { attempt: waiting, actions, nextAt: nextOf(waiting, now) };
   }
   if (attempt.state === 'probing' || (entry !== null && entry.latestHandshake !== null))
     return verify(attempt, observation);

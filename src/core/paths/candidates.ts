@@ -1,4 +1,14 @@
-import { type Address, covers, familyOf, hostPrefix, isDefaultRoute, maskPrefix, type Prefix } from '../net/cidr.ts';
+import {
+  type Address,
+  covers,
+  familyOf,
+  hostPrefix,
+  isDefaultRoute,
+  maskPrefix,
+  type Prefix,
+  restorePrefix,
+  tryParseAddress,
+} from '../net/cidr.ts';
 import { formatEndpoint, type SocketEndpoint, tryParseSocket } from '../net/endpoint.ts';
 import { specialRanges } from '../net/special-ranges.ts';
 import { isPrivate } from '../routing/public-prefixes.ts';
@@ -25,8 +35,17 @@ export function filterCandidates(
   const sockets = texts.flatMap((text) => tryParseSocket(text) ?? []);
   const unique = new Map(sockets.map((socket) => [formatEndpoint(socket), socket]));
   return [...unique]
-    .filter(([text, { host }]) => !taken.has(text) && !inside.some((prefix) => covers(prefix, host)))
+    .filter(([text, { host }]) => !taken.has(text) && !inside.some((prefix) => covers(prefix, host)) && isTried(host))
     .map(([, socket]) => socket);
+}
+
+const globalRange = restorePrefix('2000::/3');
+/** 6to4 and Teredo: the IPv4 address in it receives the packets. */
+const embedded = ['2002::/16', '2001::/32'].map((text) => restorePrefix(text));
+
+function isTried(host: Address): boolean {
+  if (familyOf(host) === 4) return true;
+  return isPrivate(hostPrefix(host)) || (covers(globalRange, host) && !embedded.some((each) => covers(each, host)));
 }
 
 /** An endpoint of a peer in the WireGuard table of a connector. */
@@ -119,14 +138,26 @@ function readStatement({ source, own, observed, claimed }: StatedEndpoints, scop
     six: all.filter((socket) => isSix(socket) && !isLan(socket)),
     mapped,
     nat: guessNat(mapped, believed.filter(isMapped).length),
-    sites: [source as Address, ...seen.map(({ host }) => host)].map(siteOf),
+    sites: listSites(source, seen),
   };
 }
 
+/**
+ * A requester cannot forge its source, and so not its site. What connectors observe counts for the
+ * other family, and without a source: a request may have a zone in it, or none that is public.
+ */
+function listSites(source: string, seen: readonly SocketEndpoint[]): string[] {
+  const address = tryParseAddress(source);
+  const isKnown = address !== null && !isPrivate(hostPrefix(address));
+  const others = seen.map(({ host }) => host).filter((host) => !isKnown || familyOf(host) !== familyOf(address));
+  return [...(address === null ? [] : [address]), ...others].flatMap(siteOf);
+}
+
 /** Hosts behind one public IPv4 address, or in one IPv6 subnet, seem to be at one site. */
-function siteOf(address: Address): string {
-  if (isPrivate(hostPrefix(address))) return 'private';
-  return familyOf(address) === 4 ? address : maskPrefix(`${address}/64`);
+function siteOf(address: Address): string[] {
+  if (isPrivate(hostPrefix(address))) return ['private'];
+  if (familyOf(address) === 4) return [address];
+  return covers(globalRange, address) ? [maskPrefix(`${address}/64`)] : [];
 }
 
 function guessNat(mapped: readonly SocketEndpoint[], observers: number): NatKind {

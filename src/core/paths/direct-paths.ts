@@ -20,6 +20,8 @@ export interface DirectPath {
   readonly at: number;
   /** True until the result of a probe. */
   readonly isProbed: boolean;
+  /** True if this host may have moved since the path last answered. */
+  readonly isMoved: boolean;
   /** Null before the first observation of a direct path. */
   readonly flow: Flow | null;
 }
@@ -37,6 +39,8 @@ interface Flow {
   /** When more than keepalives and handshakes were last exchanged, and all bytes by then. */
   readonly usedAt: number;
   readonly usedBytes: number;
+  /** False if the path was used since it last answered a probe. */
+  readonly isChecked: boolean;
 }
 
 export type PathEvent =
@@ -51,7 +55,7 @@ export type PathEvent =
     }
   /** The message `return`: the peer left the path. */
   | { readonly event: 'return'; readonly peer: PeerId }
-  /** The underlay of this host changed. */
+  /** The underlay of this host may have changed. A path that still answers stays. */
   | { readonly event: 'moved' }
   | { readonly event: 'probed'; readonly peer: PeerId; readonly isAnswered: boolean }
   /** The moment of a switch. */
@@ -65,7 +69,7 @@ export type PathAction =
   /** Moves the peer's address to the path, now. */
   | { readonly do: 'switch'; readonly peer: PeerId }
   /** Tests the path within 700 ms: by an echo, or without IPv6 by any answer through the tunnel. */
-  | { readonly do: 'probe'; readonly peer: PeerId }
+  | { readonly do: 'probe'; readonly peer: PeerId; readonly by: ProvenBy }
   /** Moves the address back to the relay, and removes the peer. `why` is for the service. */
   | { readonly do: 'return'; readonly peer: PeerId; readonly why: PathEnd | null }
   /** Removes a peer that never carried packets. */
@@ -79,8 +83,16 @@ interface Handled {
   readonly actions: readonly PathAction[];
 }
 
-/** Milliseconds without an answer after which a path is probed. */
-const quietMs = 2_000;
+/**
+ * Milliseconds without an answer after which a path is probed. With the time until an observation,
+ * and that of the probe, a dead path ends within 3 s.
+ */
+const quietMs = 1_000;
+/**
+ * Milliseconds without a packet of the peer after which a path that was used is probed once. The
+ * peer may have left it, and send through the relay what WireGuard drops here.
+ */
+const silentMs = 2_000;
 /** Milliseconds without use after which a path ends. */
 const idleMs = 300_000;
 /** Milliseconds for which a proven path waits for its switch. */
@@ -96,7 +108,7 @@ export function pathsInUse(paths: readonly DirectPath[]): readonly PeerId[] {
 /** The paths that an earlier process left in WireGuard's table. */
 export function resumePaths(peers: readonly PeerId[], now: number): readonly DirectPath[] {
   return peers.map((peer) => ({
-    ...{ peer, attempt: null, by: 'probe', state: 'direct', at: now, isProbed: false, flow: null },
+    ...{ peer, attempt: null, by: 'probe', state: 'direct', at: now, isProbed: false, isMoved: false, flow: null },
   }));
 }
 
@@ -104,7 +116,16 @@ export function resumePaths(peers: readonly PeerId[], now: number): readonly Dir
 export function handlePathEvent(paths: readonly DirectPath[], event: PathEvent, now: number): Handled {
   if (event.event === 'proven') {
     const { peer, attempt, by } = event;
-    const proven: DirectPath = { peer, attempt, by, state: 'proven', at: now, isProbed: false, flow: null };
+    const proven: DirectPath = {
+      peer,
+      attempt,
+      by,
+      state: 'proven',
+      at: now,
+      isProbed: false,
+      isMoved: false,
+      flow: null,
+    };
     const isUsed = paths.some((each) => each.peer === peer && each.state === 'direct');
     return { paths: isUsed ? paths : [...paths.filter((each) => each.peer !== peer), proven], actions: [] };
   }
@@ -125,7 +146,7 @@ export function nextMoment(paths: readonly DirectPath[], observedAt: number): nu
 /** True if the counters of no path matter until this host sends something. */
 export function areAnswered(paths: readonly DirectPath[]): boolean {
   return paths.every(({ state, flow, isProbed }) => {
-    return state === 'direct' && !isProbed && flow !== null && flow.unansweredSince === null;
+    return state === 'direct' && !isProbed && flow !== null && flow.unansweredSince === null && flow.isChecked;
   });
 }
 
@@ -147,13 +168,16 @@ function handle(path: DirectPath, event: Exclude<PathEvent, { event: 'proven' }>
     }
     case 'return':
       return end(path, null);
-    case 'moved':
-      return end(path, 'moved');
+    case 'moved': {
+      if (state !== 'direct') return end(path, 'moved');
+      return { path: { ...path, isProbed: true, isMoved: true }, actions: [{ do: 'probe', peer, by: path.by }] };
+    }
     case 'probed': {
       if (!path.isProbed) return stay;
-      if (!event.isAnswered) return end(path, 'lost');
-      const flow = path.flow && { ...path.flow, heardAt: now, sentBytes: path.flow.txBytes, unansweredSince: null };
-      return { path: { ...path, isProbed: false, flow }, actions: [] };
+      if (!event.isAnswered) return end(path, path.isMoved ? 'moved' : 'lost');
+      const answered = { heardAt: now, unansweredSince: null, isChecked: true };
+      const flow = path.flow && { ...path.flow, ...answered, sentBytes: path.flow.txBytes };
+      return { path: { ...path, isProbed: false, isMoved: false, flow }, actions: [] };
     }
     case 'moment':
       return state === 'switching' && now >= path.at ? begin(path, now) : stay;
@@ -176,10 +200,11 @@ function observe(path: DirectPath, counters: Counters | null, now: number): Hand
   const flow = trackFlow(path.flow, counters, now);
   if (now - flow.usedAt >= idleMs) return end(path, 'idle');
   const isQuiet = flow.unansweredSince !== null && now - flow.unansweredSince >= quietMs;
-  const probes = isQuiet && !path.isProbed;
+  const isSilent = !flow.isChecked && now - flow.heardAt >= silentMs;
+  const probes = (isQuiet || isSilent) && !path.isProbed;
   return {
     path: { ...path, flow, isProbed: path.isProbed || probes },
-    actions: probes ? [{ do: 'probe', peer }] : [],
+    actions: probes ? [{ do: 'probe', peer, by: path.by }] : [],
   };
 }
 
@@ -188,7 +213,7 @@ function begin(path: DirectPath, now: number): HandledPath {
   // A handshake proves no size of packets: the path must answer through the tunnel.
   const isProbed = by === 'handshake';
   const used: DirectPath = { ...path, state: 'direct', at: now, isProbed };
-  return { path: used, actions: [{ do: 'switch', peer }, ...(isProbed ? [{ do: 'probe', peer } as const] : [])] };
+  return { path: used, actions: [{ do: 'switch', peer }, ...(isProbed ? [{ do: 'probe', peer, by } as const] : [])] };
 }
 
 function trackFlow(before: Flow | null, { rxBytes, txBytes, keepalive }: Counters, now: number): Flow {
@@ -196,10 +221,18 @@ function trackFlow(before: Flow | null, { rxBytes, txBytes, keepalive }: Counter
   // Counters decrease when a peer is removed and added again.
   if (before === null || rxBytes < before.rxBytes || txBytes < before.txBytes) {
     const counted = { rxBytes, txBytes, seenAt: now, heardAt: now, sentBytes: txBytes };
-    return { ...counted, unansweredSince: null, usedAt: before?.usedAt ?? now, usedBytes: bytes };
+    return {
+      ...counted,
+      unansweredSince: null,
+      usedAt: before?.usedAt ?? now,
+      usedBytes: bytes,
+      isChecked: before === null,
+    };
   }
   const isUsed = bytes - before.usedBytes > upkeepBytes((now - before.usedAt) / 1_000);
-  const use = isUsed ? { usedAt: now, usedBytes: bytes } : { usedAt: before.usedAt, usedBytes: before.usedBytes };
+  const use = isUsed
+    ? { usedAt: now, usedBytes: bytes, isChecked: false }
+    : { usedAt: before.usedAt, usedBytes: before.usedBytes, isChecked: before.isChecked };
   const seen = { rxBytes, txBytes, seenAt: now, ...use };
   if (rxBytes > before.rxBytes) return { ...seen, heardAt: now, sentBytes: txBytes, unansweredSince: null };
   const { heardAt, sentBytes, unansweredSince } = before;

@@ -22,8 +22,15 @@ const keptForIpv6 = 3;
  * that are down, and addresses that lead into the tunnel.
  *
  * @param listenPort the port of the tunnel's interface
+ * @param source6 the IPv6 address that packets to others come from, maybe a temporary one: routers
+ *   with a firewall accept replies to it alone. Null without IPv6
  */
-export function findLocalCandidates(underlay: Underlay, listenPort: number, tunnel: TunnelPrefixes): SocketEndpoint[] {
+export function findLocalCandidates(
+  underlay: Underlay,
+  listenPort: number,
+  tunnel: TunnelPrefixes,
+  source6: Address | null = null,
+): SocketEndpoint[] {
   const placed = underlay.addresses
     .map((address) => ({ address, on: findPlace(address, underlay) }))
     .filter(({ address, on }) => on !== null && isLocal(address) && !leadsIntoTunnel(address, tunnel));
@@ -39,13 +46,21 @@ export function findLocalCandidates(underlay: Underlay, listenPort: number, tunn
         .map(({ address, on }) => [`${on?.link} ${on?.prefix}`, address]),
     ).values(),
   ];
-  const room = mostCandidates - Math.min(ofSix.length, keptForIpv6);
-  return [...ofFour.slice(0, room), ...ofSix].slice(0, mostCandidates).map((host) => ({ host, port: listenPort }));
+  const isSource = source6 !== null && isLocal(source6) && !leadsIntoTunnel(source6, tunnel);
+  const all6 = [...new Set([...(isSource ? [source6] : []), ...ofSix])];
+  const room = mostCandidates - Math.min(all6.length, keptForIpv6);
+  return [...ofFour.slice(0, room), ...all6].slice(0, mostCandidates).map((host) => ({ host, port: listenPort }));
 }
 
 /** True if packets to the address would enter the tunnel. */
 export function leadsIntoTunnel(address: Address, { range, routes }: TunnelPrefixes): boolean {
   return covers(range, address) || routes.some((route) => !isDefaultRoute(route) && covers(route, address));
+}
+
+/** True for the containers and VMs of this host alone. */
+export function leadsInside(address: Address, { connected, links }: Underlay): boolean {
+  const internal = new Set(links.filter(({ isInternal }) => isInternal).map(({ name }) => name));
+  return connected.some(({ prefix, link }) => internal.has(link) && covers(prefix, address));
 }
 
 /** The subnet and the link of an own address; null for a link that leads to no other host. */

@@ -3,7 +3,7 @@ import { hasPathTo } from '../host-state/underlay.ts';
 import { familyOf, hostPrefix } from '../net/cidr.ts';
 import { isLiteral, parseEndpoint, type SocketEndpoint, unusableAddress } from '../net/endpoint.ts';
 import { isPrivate } from '../routing/public-prefixes.ts';
-import { leadsIntoTunnel, mostCandidates, type TunnelPrefixes } from './local-candidates.ts';
+import { leadsInside, leadsIntoTunnel, mostCandidates, type TunnelPrefixes } from './local-candidates.ts';
 
 /** A candidate and when it is tried. */
 export interface Candidate {
@@ -106,6 +106,7 @@ function refuses({ host, port }: SocketEndpoint, { underlay, tunnel }: EndpointL
     leadsIntoTunnel(host, tunnel) ||
     underlay.addresses.includes(host) ||
     underlay.gateways.includes(host) ||
+    leadsInside(host, underlay) ||
     !hasPathTo(host, underlay)
   );
 }

@@ -23,6 +23,7 @@ const textsOf = ({ rules }: Firewall, chain: string) =>
   rules.flatMap((rule) => (rule.chain === chain ? [rule.text] : []));
 
 const echoes = `iifname "cpn0" ip6 saddr fe80::/64 ip6 daddr ${own} icmpv6 type { echo-request, echo-reply } accept`;
+const fragments = `iifname "cpn0" ip6 saddr fe80::/64 ip6 daddr ${own} frag frag-off != 0 accept`;
 const closed = { rules: { rules: [], requiresEnforcement: false } };
 
 describe('the rules for probe addresses', () => {
@@ -32,12 +33,16 @@ describe('the rules for probe addresses', () => {
     ['a full tunnel', firewallOf({ routes: [everything] })],
     ['a connector without an endpoint', firewallOf({}, peer(3, { type: 'connector' }))],
   ])('admit echoes alone from the link-local addresses of the tunnel, before all other rules, in %s', (_, firewall) => {
-    expect(textsOf(firewall, 'arriving').slice(0, 2)).toEqual([echoes, 'iifname "cpn0" ip6 saddr fe80::/10 drop']);
+    expect(textsOf(firewall, 'arriving').slice(0, 3)).toEqual([
+      echoes,
+      fragments,
+      'iifname "cpn0" ip6 saddr fe80::/10 drop',
+    ]);
   });
 
   it('precede the filter of a closed network, which has no rule for these addresses', () => {
     const firewall = firewallOf(closed);
-    expect(textsOf(firewall, 'admitting')[0]).toBe(echoes);
+    expect(textsOf(firewall, 'admitting').slice(0, 2)).toEqual([echoes, fragments]);
     expect(textsOf(firewall, 'sending')[0]).toBe(
       `oifname "cpn0" ip6 saddr ${own} ip6 daddr fe80::/64 icmpv6 type { echo-request, echo-reply } accept`,
     );

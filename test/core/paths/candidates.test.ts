@@ -88,11 +88,36 @@ describe('choosePairCandidates', () => {
   });
 
   it('gives a private address that a connector observes to hosts at the same site alone', () => {
-    const near = { observed: stood('192.168.1.1:51820') };
+    const near = { source: '192.168.1.1', observed: stood('192.168.1.1:51820') };
     expect(choose(near, { source: '192.168.1.2', own: ['192.168.1.2:51820'] }).endpoints[0]).toEqual([
       '192.168.1.1:51820',
     ]);
     expect(choose(near, remote).endpoints[0]).toEqual([]);
+  });
+
+  it.each(['fe80::1%eth0', '::ffff:a00:1', ''])('takes %j for no site', (source) => {
+    const own = ['192.168.1.1:51820'];
+    expect(choose({ own, source }, { own: ['192.168.1.2:51820'], source: '198.51.100.9' }).endpoints[0]).toEqual([]);
+  });
+
+  it('believes the source of requests, which no packet forges, and no endpoint of the same family', () => {
+    const own = ['192.168.1.1:51820'];
+    const other = { own: ['192.168.1.2:51820'], source: '198.51.100.9' };
+    expect(choose({ own }, { ...other, observed: stood(here) }).endpoints[0]).not.toContain(own[0]);
+    expect(choose({ own }, { ...other, source: '2001:db8:9::9', observed: stood(here) }).endpoints[0]).toContain(
+      own[0],
+    );
+  });
+
+  it('gives no IPv6 address that an IPv4 address is part of', () => {
+    const own = [
+      '[2002:c000:201::1]:1',
+      '[2001:0:c000:201::1]:1',
+      '[64:ff9b::c000:201]:1',
+      '[fec0::1]:1',
+      '[2a00:1::1]:1',
+    ];
+    expect(choose({ own }, { ...remote, own: ['[2a00:7::1]:1'] }).endpoints[0]).toEqual(['[2a00:1::1]:1']);
   });
 
   it('gives private addresses if both have one: a packet to one would reveal that of its sender', () => {

@@ -78,7 +78,7 @@ describe('a path', () => {
     const paths = direct('handshake');
     expect(paths.actions).toEqual([
       { do: 'switch', peer: 2 },
-      { do: 'probe', peer: 2 },
+      { do: 'probe', peer: 2, by: 'handshake' },
     ]);
     expect(paths.at(1_000, { event: 'probed', peer: 2, isAnswered: false }).actions).toEqual([
       { do: 'return', peer: 2, why: 'lost' },
@@ -95,10 +95,10 @@ describe('a path', () => {
     }
   });
 
-  it('is probed after 2 s without an answer to what was sent, once, and left if the probe fails', () => {
-    const paths = direct().see(1_000, 500, 500).see(2_000, 500, 900);
-    expect(paths.see(2_900, 500, 1_300).actions).toEqual([]);
-    expect(paths.see(3_000, 500, 1_300).actions).toEqual([{ do: 'probe', peer: 2 }]);
+  it('is probed after 1 to 2 s without an answer to what was sent, once, and left if the probe fails', () => {
+    const paths = direct().see(1_000, 500, 500).see(1_900, 500, 900);
+    expect(paths.actions).toEqual([]);
+    expect(paths.see(2_000, 500, 1_300).actions).toEqual([{ do: 'probe', peer: 2, by: 'probe' }]);
     expect(paths.see(3_500, 500, 1_700).actions).toEqual([]);
     expect(paths.at(3_700, { event: 'probed', peer: 2, isAnswered: false }).actions).toEqual([
       { do: 'return', peer: 2, why: 'lost' },
@@ -110,6 +110,15 @@ describe('a path', () => {
     const paths = direct().see(1_000, 500, 500).see(2_000, 500, 900).see(3_000, 500, 1_300);
     expect(paths.at(3_100, { event: 'probed', peer: 2, isAnswered: true }).used).toEqual([2]);
     expect(paths.see(3_200, 640, 1_500).see(4_000, 640, 1_900).actions).toEqual([]);
+  });
+
+  it('is probed once when it falls silent after use: the peer may have left it', () => {
+    const paths = direct().see(1_000, 500, 500).see(2_000, 5_000, 5_000).see(3_000, 5_000, 5_000);
+    expect(paths.actions).toEqual([]);
+    expect(paths.see(4_000, 5_000, 5_000).actions).toEqual([{ do: 'probe', peer: 2, by: 'probe' }]);
+    paths.at(4_100, { event: 'probed', peer: 2, isAnswered: true });
+    for (let second = 5; second < 100; second += 1)
+      expect(paths.see(second * 1_000, 5_000, 5_000 + 32 * Math.floor(second / 25)).actions).toEqual([]);
   });
 
   it('ignores the late result of a probe that it did not send', () => {
@@ -132,10 +141,16 @@ describe('a path', () => {
     }
   });
 
-  it('ends if the other host left it, if this host moved, or if the peer is gone', () => {
+  it('ends if the other host left it, if it does not answer after a move, or if the peer is gone', () => {
     expect(direct().at(1_000, { event: 'return', peer: 2 }).actions).toEqual([{ do: 'return', peer: 2, why: null }]);
     expect(direct().at(1_000, { event: 'return', peer: 3 }).used).toEqual([2]);
-    expect(direct().at(1_000, { event: 'moved' }).actions).toEqual([{ do: 'return', peer: 2, why: 'moved' }]);
+    const moved = direct().at(1_000, { event: 'moved' });
+    expect([moved.actions, moved.used]).toEqual([[{ do: 'probe', peer: 2, by: 'probe' }], [2]]);
+    expect(moved.at(1_700, { event: 'probed', peer: 2, isAnswered: false }).actions).toEqual([
+      { do: 'return', peer: 2, why: 'moved' },
+    ]);
+    const still = direct().at(1_000, { event: 'moved' }).at(1_100, { event: 'probed', peer: 2, isAnswered: true });
+    expect([still.actions, still.used]).toEqual([[], [2]]);
     expect(direct().at(1_000, { event: 'observed', peers: none }).actions).toEqual([
       { do: 'return', peer: 2, why: 'lost' },
     ]);

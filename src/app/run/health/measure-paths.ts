@@ -2,6 +2,7 @@ import { guessSizes } from '../../../core/health/path-mtu.ts';
 import { isFresh } from '../../../core/health/peer-health.ts';
 import type { ActualPeer } from '../../../core/host-state/actual.ts';
 import type { Peer, PeerId } from '../../../core/map/model.ts';
+import { isForProbes } from '../../../core/paths/probe-address.ts';
 import type { Evaluation } from '../../reconcile/evaluate-network.ts';
 import { measurePath } from '../../reconcile/measure-path.ts';
 import type { Tools } from '../../tools.ts';
@@ -15,11 +16,13 @@ export interface MeasuredPeer {
 }
 
 /**
- * Returns the peers with a session. The peer that limits the MTU comes first, then connectors,
+ * Returns the peers with a session, but for those under trial: their packets go through the relay.
+ * The peer that limits the MTU comes first, then connectors,
  * then the others by traffic.
  */
 export function findCandidates({ state, desired, actual }: Evaluation, now: number): readonly MeasuredPeer[] {
-  const fresh = (actual.device?.peers ?? []).filter(({ latestHandshake }) => isFresh(latestHandshake, now));
+  const carries = ({ allowedIps }: ActualPeer) => allowedIps.length === 0 || !allowedIps.every(isForProbes);
+  const fresh = (actual.device?.peers ?? []).filter((each) => isFresh(each.latestHandshake, now) && carries(each));
   const keys = new Set(fresh.map(({ publicKey }) => publicKey));
   const listed = state.membership.map.peers.filter(({ publicKey }) => keys.has(publicKey));
   const peers = new Map(listed.map((peer) => [peer.publicKey, peer]));

@@ -40,7 +40,7 @@ export class RoamingListener implements PassListener {
   #wake = () => {};
 
   /**
-   * @param onMove called as soon as this host may have moved
+   * @param onMove called as soon as this host may have moved, or its uplink changed in any way
    * @param onProbed called when the peers in use have its new endpoint, or were sent to at least
    */
   constructor(tools: Tools, link: string, onMove: () => void, onProbed: () => void = () => {}) {

@@ -1,4 +1,5 @@
 import type { PeerMessage } from '../../../contract/network.ts';
+import { parseAddress } from '../../../core/net/cidr.ts';
 import { formatEndpoint, type SocketEndpoint } from '../../../core/net/endpoint.ts';
 import type { TryMessage } from '../../../core/paths/attempt-state.ts';
 import type { PathEnd } from '../../../core/paths/direct-paths.ts';
@@ -12,14 +13,16 @@ import { readTraffic } from '../health/renew-peers.ts';
 import type { PassListener } from '../pass-listener.ts';
 import { DestinationWatcher } from './destination-watcher.ts';
 import { ObservedEndpoints } from './observed-endpoints.ts';
-import { findPathPeers, type PathPeer, probesFrom } from './path-peer.ts';
+import { findPathPeers, type PathPeer, probesFrom, removeTrial } from './path-peer.ts';
 import { PathRecorder } from './path-recorder.ts';
 import { PathSignals } from './path-signals.ts';
 import { PathsInUse } from './paths-in-use.ts';
-import { runAttempt } from './run-attempt.ts';
+import { type AttemptResult, runAttempt } from './run-attempt.ts';
 
 /** The most attempts and paths of a host at once, as in the contract. */
 const mostPairs = 32;
+/** In 2000::/3, and of no network (RFC 3849): the default route decides. */
+const anyIpv6 = parseAddress('2001:db8::1');
 /** The most connectors that receive a packet, so that they observe this host. */
 const mostObservers = 8;
 /** The most endpoints in one request, as in the contract. */
@@ -28,6 +31,18 @@ const mostObserved = 64;
 const soonMs = 1_500;
 /** Milliseconds between two requests for one peer, which double from the first to the last. */
 const retry = { baseMs: 5_000, capMs: 160_000 };
+
+/** Milliseconds without another path to a peer that answered nothing over one. */
+const silentMs = 30 * 60_000;
+
+type AttemptParameters = Parameters<typeof runAttempt> extends [unknown, ...infer Rest] ? Rest : never;
+
+interface RunningAttempt {
+  readonly publicKey: PathPeer['publicKey'];
+  readonly ended: Promise<void>;
+  /** For a peer that left the network, or has another key. */
+  readonly abort: () => void;
+}
 
 /**
  * Follows the direct paths of one network: requests them for peers that this host exchanges packets
@@ -45,7 +60,7 @@ export class PathListener implements PassListener {
   readonly #signals: PathSignals;
   readonly #paths: PathsInUse;
   readonly #ending = new AbortController();
-  readonly #attempts = new Map<number, Promise<void>>();
+  readonly #attempts = new Map<number, RunningAttempt>();
   /** Milliseconds at which peers were added with an endpoint. */
   readonly #additions: number[] = [];
   /** Peers whose endpoints the control plane requested. */
@@ -55,6 +70,10 @@ export class PathListener implements PassListener {
   readonly #moved = new Set<number>();
   /** How often a path to each peer was requested since it last had one, and when to do so again. */
   readonly #requests = new Map<number, { readonly count: number; readonly nextAt: number }>();
+  /** Peers whose path is proven by a handshake alone. */
+  readonly #byHandshake = new Set<number>();
+  /** Peers that answered nothing over such a path, and until when none is used again. */
+  readonly #silent = new Map<number, number>();
   #evaluation: Evaluation | null = null;
   /** True from a move to the next pass: the latest one observed another place. */
   #isStale = false;
@@ -76,6 +95,9 @@ export class PathListener implements PassListener {
     this.#paths = new PathsInUse(tools, link, {
       evaluation: () => this.#evaluation,
       peers: () => this.#peers,
+      onGone: (peers) => {
+        for (const peer of peers) this.#signals.end(peer, 'moved');
+      },
       onSwitch: (peer, to, why) => this.#onSwitch(peer, to, why),
     });
     this.#destinations = new DestinationWatcher(tools, link, (addresses) => this.#want(addresses));
@@ -89,6 +111,7 @@ export class PathListener implements PassListener {
     this.#peers = evaluation === null ? new Map() : findPathPeers(evaluation);
     this.#observed.note(evaluation?.actual.device?.peers ?? []);
     this.#destinations.follow(this.#peers.size > 0);
+    for (const [id, { publicKey, abort }] of this.#attempts) if (this.#peers.get(id)?.publicKey !== publicKey) abort();
     this.#paths.resume(evaluation);
   }
 
@@ -115,7 +138,7 @@ export class PathListener implements PassListener {
   async run(signal: AbortSignal): Promise<void> {
     signal.addEventListener('abort', () => this.#ending.abort());
     await Promise.all([this.#destinations.run(signal), this.#signals.run(signal), this.#paths.run(signal)]);
-    await Promise.all(this.#attempts.values());
+    await Promise.all([...this.#attempts.values()].map(({ ended }) => ended));
     await this.#recorder.settle();
   }
 
@@ -157,7 +180,8 @@ export class PathListener implements PassListener {
     const { listenPort = null } = actual.device ?? {};
     if (listenPort === null || !(await this.#readOptions(evaluation)).localCandidates) return [];
     const tunnel = { range: state.membership.map.cidr, routes: [...taken, ...desired.routes] };
-    return findLocalCandidates(actual.underlay, listenPort, tunnel).map(formatEndpoint);
+    const source6 = await this.#tools.host.sourceAddress(anyIpv6);
+    return findLocalCandidates(actual.underlay, listenPort, tunnel, source6).map(formatEndpoint);
   }
 
   /** The latest evaluation; after a move, the next one. */
@@ -224,12 +248,14 @@ export class PathListener implements PassListener {
       if (outcome === 'no-endpoints') this.#requestSoon(peer.id);
       return this.#recorder.attempted(peer.id, message, { own: listOwn(evaluation), tried: [], outcome });
     }
-    const attempt = this.#attempt(evaluation, peer, message).finally(() => this.#attempts.delete(peer.id));
-    this.#attempts.set(peer.id, attempt);
-    await attempt;
+    const gone = new AbortController();
+    const signal = AbortSignal.any([this.#ending.signal, gone.signal]);
+    const ended = this.#attempt(evaluation, peer, message, signal).finally(() => this.#attempts.delete(peer.id));
+    this.#attempts.set(peer.id, { publicKey: peer.publicKey, ended, abort: () => gone.abort() });
+    await ended;
   }
 
-  async #attempt(evaluation: Evaluation, peer: PathPeer, message: TryMessage): Promise<void> {
+  async #attempt(evaluation: Evaluation, peer: PathPeer, message: TryMessage, signal: AbortSignal): Promise<void> {
     const { actual, desired, state } = evaluation;
     const { attempt } = message;
     const own = listOwn(evaluation);
@@ -240,7 +266,7 @@ export class PathListener implements PassListener {
       tunnel: { range: state.membership.map.cidr, routes: desired.routes },
     };
     try {
-      const { provenBy, tried } = await runAttempt(this.#tools, peer, message, run, this.#ending.signal);
+      const { provenBy, tried } = await this.#runAttempt(peer, message, run, signal);
       const outcome = provenBy === null ? 'failed' : 'proven';
       const facts = { interface: this.#link, peer: peer.name, outcome, tried };
       this.#tools.log.debug(facts, 'an attempt at a direct path ended');
@@ -252,14 +278,32 @@ export class PathListener implements PassListener {
       }
       this.#recorder.attempted(peer.id, message, { own, tried, outcome });
     } catch (error) {
-      if (!this.#ending.signal.aborted) throw error;
+      if (!signal.aborted) throw error;
     }
+  }
+
+  /** A handshake proves no path to a peer that answered nothing over the last one. */
+  async #runAttempt(...[peer, message, run, signal]: AttemptParameters): Promise<AttemptResult> {
+    const result = await runAttempt(this.#tools, peer, message, run, signal);
+    if (result.provenBy === 'probe') this.#silent.delete(peer.id);
+    if (result.provenBy !== 'handshake') return result;
+    if ((this.#silent.get(peer.id) ?? 0) <= this.#now()) {
+      this.#byHandshake.add(peer.id);
+      return result;
+    }
+    await this.#tools.host.apply(removeTrial(this.#link, peer));
+    const tried = result.tried.map(({ endpoint, outcome }) => {
+      return { endpoint, outcome: outcome === 'reached' ? ('handshake' as const) : outcome };
+    });
+    return { provenBy: null, tried };
   }
 
   #onSwitch({ id }: PathPeer, to: 'direct' | 'relayed', why: PathEnd | null): void {
     this.#trigger();
     this.#requests.delete(id);
     this.#recorder.switched(id, to, why);
+    if (why === 'lost' && this.#byHandshake.has(id)) this.#silent.set(id, this.#now() + silentMs);
+    if (to === 'relayed') this.#byHandshake.delete(id);
     if (to === 'direct') this.#signals.settle(id);
     else this.#destinations.hurry();
     if (why === null) return;

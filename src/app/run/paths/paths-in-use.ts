@@ -1,4 +1,5 @@
 import { CpnError, expectCpnError } from '../../../core/errors/index.ts';
+import type { ProvenBy } from '../../../core/paths/attempt-state.ts';
 import {
   areAnswered,
   type DirectPath,
@@ -19,13 +20,15 @@ const probeMs = 700;
 /** Milliseconds between two readings of the counters while nothing is sent. */
 const longestPauseMs = 30_000;
 /** Bytes of a packet that passes on every path. */
-const probeBytes = 84;
+const smallBytes = 84;
 
 /** What a network is on this host, as of the latest pass. */
 export interface PathContext {
   readonly evaluation: () => Evaluation | null;
   /** The peers to which direct paths may exist. */
   readonly peers: () => ReadonlyMap<number, PathPeer>;
+  /** Called with paths that a pass removed. */
+  readonly onGone: (peers: readonly number[]) => void;
   /** Called after a switch. `why` is null for a direct path, and if the peer returned. */
   readonly onSwitch: (peer: PathPeer, to: 'direct' | 'relayed', why: PathEnd | null) => void;
 }
@@ -65,6 +68,10 @@ export class PathsInUse {
   resume(evaluation: Evaluation | null): void {
     if (evaluation === null) this.#paths = [];
     else this.#paths ??= resumePaths(findPaths(evaluation, secondsNow(this.#tools)), this.#now());
+    // Gone from the network, or this host or the peer has an endpoint now, or no paths any more.
+    const gone = this.ids.filter((id) => !this.#context.peers().has(id));
+    this.#paths = this.#paths?.filter(({ peer }) => !gone.includes(Number(peer))) ?? null;
+    if (gone.length > 0) this.#context.onGone(gone);
     this.#wake();
   }
 
@@ -82,7 +89,7 @@ export class PathsInUse {
     const evaluation = this.#context.evaluation();
     if (peer === undefined || evaluation === null) return;
     try {
-      if (action.do === 'probe') return void this.#probe(peer, evaluation);
+      if (action.do === 'probe') return void this.#probe(peer, action.by, evaluation);
       if (action.do === 'forget') return await this.#tools.host.apply(removeTrial(this.#link, peer));
       const isDirect = action.do === 'switch';
       const others = (this.#paths ?? []).flatMap(({ peer: id }) =>
@@ -106,23 +113,39 @@ export class PathsInUse {
         { interface: this.#link, peer: peer.name, error: error.message },
         'a path could not be changed',
       );
+      // The next pass repairs the table; the other side must return all the same.
+      if (action.do === 'return') this.#context.onSwitch(peer, 'relayed', action.why);
     }
   }
 
   /** Without an answer, or a way to get one, the path ends. Others do not wait for it. */
-  async #probe(peer: PathPeer, { desired }: Evaluation): Promise<void> {
-    const { host } = this.#tools;
-    const from = probesFrom(this.#link, desired);
+  async #probe(peer: PathPeer, by: ProvenBy, { desired }: Evaluation): Promise<void> {
     let isAnswered = false;
     try {
-      isAnswered =
-        from === null
-          ? await host.isTcpReachable(peer.address, probeMs)
-          : ((await host.probeSize?.(peer.probeAddress, { bytes: probeBytes, count: 1, from }, probeMs)) ?? false);
+      isAnswered = await this.#answers(peer, by, desired);
     } catch (error) {
       expectCpnError(error);
     }
     await this.handle({ event: 'probed', peer: peer.id, isAnswered });
+  }
+
+  /**
+   * True if full-size packets pass. Without IPv6 on both sides, packets of the network test that.
+   * A firewall may drop echoes of any size: then a small answer is enough.
+   */
+  async #answers({ address, probeAddress }: PathPeer, by: ProvenBy, desired: Evaluation['desired']): Promise<boolean> {
+    const { host } = this.#tools;
+    const from = probesFrom(this.#link, desired);
+    const full = { bytes: desired.config.mtu, count: 2 };
+    if (from !== null && by === 'probe')
+      return (await host.probeSize?.(probeAddress, { ...full, from }, probeMs)) ?? false;
+    const [isFull, isSmall] = await Promise.all(
+      // The peer may switch a moment later.
+      [desired.config.mtu, smallBytes]
+        .map((bytes) => ({ bytes, count: 4 }))
+        .map((request) => host.probeSize?.(address, request, probeMs) ?? false),
+    );
+    return isFull || (!isSmall && (await host.isTcpReachable(address, probeMs)));
   }
 
   /** Observes the paths for as long as there are any. */

@@ -148,6 +148,18 @@ it('takes no attempt after the operator turned direct paths off, and observes ot
   expect(entry()).toBeUndefined();
 });
 
+it('ends a path for the other side as soon as a pass removed it', async () => {
+  await using started = await start();
+  const { host, send, until, signals, triggered, pass } = started;
+  await prove(started);
+  send(agreed);
+  await until(() => triggered() > 0);
+  await host.tools.store.write({ ...joined, options: { ...joined.options, directPaths: false } });
+  await pass();
+  await until(() => signals.length > 1);
+  expect(signals.slice(1)).toEqual([{ ended: [{ peer: 3, why: 'moved' }] }]);
+});
+
 it('tries a candidate with no packet of the network, proves it by echoes, and switches at the agreed moment', async () => {
   await using started = await start();
   const { clock, send, until, entry, signals, triggered } = started;
@@ -204,6 +216,7 @@ it('states the end of a path until the control plane has it, and requests the ne
     failures += 1;
     throw new Unreachable('http://control', 'no route', { delivered: false, heard: false, retryAfterMs: null });
   };
+  host.onEcho = () => false;
   listener.move();
   await until(() => failures > 3);
   await pass();
@@ -215,6 +228,21 @@ it('states the end of a path until the control plane has it, and requests the ne
   expect(signals.slice(1)).toMatchObject([{ ended: [{ peer: 3, why: 'moved' }], wanted: [3] }]);
   // The control plane may still hold a request of the old place.
   expect(renewals()).toBeGreaterThan(0);
+});
+
+it('keeps a path that still answers after an event of the uplink, and probes it at full size', async () => {
+  await using started = await start();
+  const { host, send, until, entry, signals, triggered, listener } = started;
+  await prove(started);
+  send(agreed);
+  await until(() => triggered() > 0);
+  const sizes: number[] = [];
+  host.onEcho = (_, bytes) => sizes.push(bytes) > 0;
+  listener.move();
+  await until(() => sizes.length > 0);
+  await until(() => host.seconds > 1_020);
+  expect(sizes).toContain(1_420);
+  expect([entry()?.allowedIps.length, signals.length]).toEqual([2, 1]);
 });
 
 it('requests a path again as soon as the control plane answers', async () => {
