@@ -34,6 +34,11 @@ export class DirectNetwork implements AsyncDisposable {
     }
   }
 
+  /** Joins one host with more flags, and starts its daemon. */
+  async joinWith(host: Host, ...flags: readonly string[]): Promise<void> {
+    await this.#join(host, ['--type', 'admin_device', ...flags]);
+  }
+
   /** Joins hosts and starts their daemons. */
   async join(...hosts: readonly Host[]): Promise<void> {
     await Promise.all(hosts.map((host) => this.#join(host, ['--type', 'admin_device'])));

@@ -20,10 +20,10 @@ export const hasty = { ...quiet, gatherMs: 50 };
 const allKinds: readonly PeerMessageKind[] = ['probe', 'observe', 'candidates', 'try', 'switch', 'return'];
 
 /** Two hosts behind NAT, and a connector with an endpoint, at a control plane behind a proxy. */
-export async function startPaths(options: Partial<ServeOptions> = {}) {
+export async function startPaths(options: Partial<ServeOptions> = {}, cidr = '10.77.0.0/24') {
   const plane = await startPlane({ healthTimes: quiet, proxies: [parsePrefix('127.0.0.0/8')], ...options });
   const token = await plane.signIn('owner');
-  const network = await makeNetwork(plane, token, { routes: ['192.168.5.0/24'] });
+  const network = await makeNetwork(plane, token, { private_cidr: cidr, routes: ['192.168.5.0/24'] });
   let count = 0;
   const add = async (fields: object = {}): Promise<PathPeer> => {
     count += 1;

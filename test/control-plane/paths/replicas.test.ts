@@ -34,8 +34,8 @@ test.runIf(postgres)('two replicas serve the hosts of one pair, and a third the 
   const [ofTwo, ofRelay] = [there.wait(two), elsewhere.wait(relay)];
   await office.state(one, { candidates: [], wanted: [two.id] });
   expect(await ofTwo).toEqual([{ kind: 'candidates', data: { peers: [one.id] } }]);
-  expect(await ofRelay).toEqual([{ kind: 'observe', data: { peers: [one.id, two.id] } }]);
   await there.state(two, { candidates: [] });
+  expect(await ofRelay).toEqual([{ kind: 'observe', data: { peers: [one.id, two.id] } }]);
   const tries = [office.wait(one), there.wait(two)];
   await elsewhere.state(relay, observedAs('203.0.113.9:4711', one, two));
   const [toOne = [], toTwo = []] = await Promise.all(tries);
