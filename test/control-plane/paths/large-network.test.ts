@@ -31,7 +31,7 @@ test('in a network of 1,000 hosts the pairs that exchange packets try, and no ot
     await state(one, { proven: [{ peer: two.id, attempt }] });
     await state(two, { proven: [{ peer: one.id, attempt }] });
     const messages = [...toOne, ...toTwo, ...(await take(one)), ...(await take(two))];
-    // What an attempt costs each host, beside its own statements.
+    // What an attempt costs each host, in addition to its own statements.
     expect(JSON.stringify(messages).length / 2).toBeLessThan(1_000);
     for (const { kind, data } of messages) if (kind === 'try') tried.add(data.peer);
   }
