@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { patiently } from '../../../test/e2e/office.ts';
 import { eventually } from '../../../test/lab/eventually.ts';
@@ -41,10 +42,23 @@ export async function compareQuiet(): Promise<Comparison[]> {
 
 /** The packets of a host outside the tunnel, and the processes that its daemon starts. */
 async function watch(network: DirectNetwork, host: Host): Promise<{ packets: number; processes: number }> {
-  const trace = host.spawn(['strace', '-f', '-qq', '-e', 'trace=execve', '-p', `${network.daemon(host).process.pid}`]);
+  const trace = host.spawn([
+    'strace',
+    '-f',
+    '-e',
+    'trace=execve',
+    '-p',
+    innerId(network.daemon(host).process.pid ?? 0),
+  ]);
+  await trace.waitForLine(/ attached/);
   const capture = host.spawn(['tcpdump', '-n', '-l', '-i', 'eth0', 'udp or tcp']);
   await delay(quietMs);
   const packets = (await capture.stop()).stdout.split('\n').filter((line) => line !== '').length;
   const processes = (await trace.stop()).stderr.match(/execve\(/g)?.length ?? 0;
   return { packets, processes };
+}
+
+/** The id of a process inside its host, which has a PID namespace of its own. */
+function innerId(pid: number): string {
+  return /^NSpid:.*\s(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? `${pid}`;
 }

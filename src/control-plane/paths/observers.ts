@@ -7,7 +7,7 @@ import { findRelays } from '../store/peers/peer-lists.ts';
 import type { StoredPeer } from '../store/peers/peers.ts';
 import type { Db } from '../store/tables.ts';
 
-/** One is enough for an endpoint. Two show whether a NAT uses a port for each destination. */
+/** The first observes the endpoint. A second shows whether the NAT has a port per destination. */
 const mostObservers = 3;
 
 /**

@@ -23,7 +23,9 @@ export async function receiveSignals(round: Round, caller: PeerCaller, signals: 
   if (sender === undefined) return;
   const isOther = ({ peer }: { readonly peer: number }) => peer !== self && peers.has(peer);
   const place = { network: round.network.id, now: round.now };
-  const observed = isObserver(sender) ? (signals.observed ?? []).filter(isOther) : [];
+  // Only those that the control plane would request it from.
+  const isTrusted = isObserver(sender) && (await listObservers(round.db, round.network.id)).includes(self);
+  const observed = isTrusted ? (signals.observed ?? []).filter(isOther) : [];
   const moved = [...(await saveObserved(round.db, self, observed, place))];
   const { candidates } = signals;
   if (candidates && (await saveOwn(round.db, self, candidates, address, place))) moved.push(self);

@@ -108,8 +108,8 @@ function tryNext(before: Attempt, { now, entry, isPaused = false }: AttemptObser
   const current = candidates[at];
   if (current === undefined || !isSending) return wait;
   if (elapsed >= current.until) return renew(null, at);
-  // Two initiations that are in flight at once defeat each other. The true endpoint of the peer
-  // is the one that its packet came from.
+  // Two initiations that are in flight at once defeat each other. The source of the
+  // peer's packet is its true endpoint.
   const isDefeated = entry === null || (first && heard > 0);
   const mayRenew = attempt.additions < mostAdditions && !isPaused;
   return isDefeated && mayRenew ? renew(entry?.endpoint ?? current.endpoint, at) : wait;

@@ -155,6 +155,8 @@ function listSites(source: string, seen: readonly SocketEndpoint[]): string[] {
 
 /** Hosts behind one public IPv4 address, or in one IPv6 subnet, seem to be at one site. */
 function siteOf(address: Address): string[] {
+  // Behind a proxy on its own host, the control plane sees loopback as the source of all.
+  if (specialRanges.some(([range]) => covers(range, address))) return [];
   if (isPrivate(hostPrefix(address))) return ['private'];
   if (familyOf(address) === 4) return [address];
   return covers(globalRange, address) ? [maskPrefix(`${address}/64`)] : [];

@@ -38,7 +38,7 @@ const trialSeconds = 60;
 
 /**
  * True if the peer is under trial: an attempt of the daemon adds and removes it, and no plan does.
- * A peer that an ended daemon left behind is none.
+ * False for a peer that an earlier daemon left in the table: the next plan removes it.
  *
  * @param now seconds since the epoch
  */

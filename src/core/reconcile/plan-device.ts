@@ -166,7 +166,7 @@ function planPeer(
   const isElsewhere = peer.endpoint !== null && !sameEndpoint(peer.endpoint, actual.endpoint);
   // WireGuard learns the endpoint of a roaming peer from its packets. Setting the map's endpoint
   // again would revert that.
-  // The endpoint of a direct path is none that the map's endpoint led to.
+  // The peer has an endpoint in the map since, and the one of its former path is void.
   const isOfPath = actual.allowedIps.some(isForProbes) && !peer.allowedIps.some(isForProbes);
   const keepsLearned = isRenewed(actual.latestHandshake, now) && !moved.has(peer.publicKey) && !isOfPath;
   const differing = [

@@ -64,7 +64,7 @@ export class PathsInUse {
     return (this.#paths ?? []).map(({ peer }) => Number(peer));
   }
 
-  /** Takes over the paths of an earlier process. Without a network there is none. */
+  /** The first pass adopts the paths of an earlier process. Each pass drops those it removed. */
   resume(evaluation: Evaluation | null): void {
     if (evaluation === null) this.#paths = [];
     else this.#paths ??= resumePaths(findPaths(evaluation, secondsNow(this.#tools)), this.#now());

@@ -60,7 +60,7 @@ export function explainPath(network: Pick<Network, 'peers'>, reach: Reach, from:
   };
 }
 
-/** Between peers without an endpoint: since when, or why there is none. */
+/** States since when two peers without an endpoint have a direct path, or why they have none. */
 function describeDirectPath(reach: Reach, from: Peer, to: Peer): string | null {
   const [path, back] = [reach.pathOf(from.id, to.id), reach.pathOf(to.id, from.id)];
   if (path?.direct_since !== undefined) return `through NAT, since ${formatExact(path.direct_since)}`;

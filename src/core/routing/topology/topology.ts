@@ -96,7 +96,7 @@ export function reachPeers(view: NetworkView): Topology {
   return { reaches: overPaths.length === 0 ? reaches : all, routes, relay, relayedPeers };
 }
 
-/** The peers with a direct path in use, of those that could have one. */
+/** The peers that are reached over a direct path now. Peers that may not have one are left out. */
 function findOnPath({ map, self, paths = [] }: NetworkView, others: readonly Peer[]): readonly Peer[] {
   if (paths.length === 0) return [];
   const used = new Set(paths);
