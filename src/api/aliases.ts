@@ -25,6 +25,7 @@ export const aliases = {
     peers: ['peers', 'members', 'nodes'],
     removed: ['removed'],
     messages: ['messages'],
+    receipt: ['receipt'],
   },
   rules: {
     mode: ['mode'],

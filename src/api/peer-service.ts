@@ -99,7 +99,7 @@ export function connectPeerService(
   return {
     enroll: (request) => enroll(http, request, has, enforcesRules),
 
-    readMap: (network, token, known, wait) =>
+    readMap: (network, token, known, wait, receipt = null) =>
       readMap(http, {
         ...{ network, token, remedies: ownRemedies },
         known: has('map-revision') ? known : null,
@@ -108,6 +108,7 @@ export function connectPeerService(
         hasOwnTag: has('map-etag'),
         instance: has('map-instance') ? instance : null,
         deletion: has('map-deletion') ? (isDeleted ? 'applied' : 'follow') : null,
+        receipt,
         messageKinds: has('map-messages') && instance !== null ? messageKinds(takesPaths && has('peer-paths')) : [],
         // A wait's signal applies to any call.
         wait: has('map-revision') && has('map-wait') ? wait : wait?.signal && { seconds: null, signal: wait.signal },

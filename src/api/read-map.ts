@@ -16,10 +16,13 @@ export async function readMap(http: HttpClient, request: MapRequest): Promise<Ma
   const { known } = request;
   const base = request.changes && known !== null && typeof known !== 'string' && isBase(known) ? known : null;
   const revision = typeof known === 'string' ? known : (known?.revision ?? null);
+  // With a receipt also for a whole map: the host has these messages.
+  const takesMessages = request.messageKinds.length > 0 && (base !== null || request.receipt != null);
   const headers = {
     ...(revision !== null && { 'if-none-match': revision }),
     ...(base && { 'a-im': deltaManipulation }),
     ...(base && request.messageKinds.length > 0 && { 'peer-messages': request.messageKinds.join(', ') }),
+    ...(takesMessages && { 'peer-messages-receipt': request.receipt ?? 'none' }),
     ...(request.instance != null && { 'peer-instance': request.instance }),
   };
   const { answer, ...refusal } = await requestMap(http, request, headers);
@@ -43,8 +46,8 @@ export async function readMap(http: HttpClient, request: MapRequest): Promise<Ma
     };
   }
   try {
-    const messages = request.messageKinds.length > 0 ? decodeMessages(answer) : [];
-    if (messages.length > 0) return { map: null, messages, ...rest };
+    const batch = request.messageKinds.length > 0 ? decodeMessages(answer) : null;
+    if (batch !== null) return { map: null, batch, ...rest };
     return { ...decodeDelta(answer, base, request.hasOwnTag), ...rest };
   } catch (error) {
     if (!(error instanceof BadReply)) throw error;

@@ -22,6 +22,8 @@ export interface MapRequest {
   readonly instance?: string | null;
   /** The kinds of messages that the host takes and the service sends; empty for none. */
   readonly messageKinds: readonly PeerMessageKind[];
+  /** The receipt of the messages in the last reply; null for none. */
+  readonly receipt?: string | null;
   /** The host's reaction to a deletion; null if the service does not state deletions. */
   readonly deletion?: 'follow' | 'applied' | null;
   readonly wait?: Wait | undefined;

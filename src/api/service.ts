@@ -60,6 +60,13 @@ export interface Wait {
   readonly endsWithTimeout?: true;
 }
 
+/** Messages of the service to this host. */
+export interface MessageBatch {
+  readonly messages: readonly PeerMessage[];
+  /** For the next request, so that they do not come again; null from a service that sends none. */
+  readonly receipt: string | null;
+}
+
 export interface MapReading {
   /** Null if the named revision is current. */
   readonly map: NetworkMap | null;
@@ -71,8 +78,8 @@ export interface MapReading {
   readonly isRepeated?: true;
   /** Set if A-IM failed twice, its omission worked, and A-IM failed again: a gateway refuses it. */
   readonly refusesDeltas?: true;
-  /** Messages that came in place of a map; absent for none. */
-  readonly messages?: readonly PeerMessage[];
+  /** What came in place of a map; absent for nothing. */
+  readonly batch?: MessageBatch;
   /** The reply's Date, in milliseconds since 1970; absent without one. */
   readonly servedAt?: number;
   /** The address that answered, if known. */
@@ -94,9 +101,15 @@ export interface PeerService {
   /**
    * The map, if its revision differs from that of `known`; a delta suffices if `known` is a map.
    * With `wait`, the service may delay its reply until there is another revision, and the deadline
-   * grows by as much.
+   * grows by as much. With `receipt`, the messages of an earlier reply do not come again.
    */
-  readMap(network: Id, token: Secret, known: NetworkMap | string | null, wait?: Wait): Promise<MapReading>;
+  readMap(
+    network: Id,
+    token: Secret,
+    known: NetworkMap | string | null,
+    wait?: Wait,
+    receipt?: string | null,
+  ): Promise<MapReading>;
   /**
    * Withdraws exactly these routes of a connector, and its relaying if the network's own range is
    * among them; restores all others. Throws CannotWithdraw if the service does not support it,

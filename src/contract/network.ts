@@ -66,6 +66,7 @@ export const PeerMessage = z
   });
 export type PeerMessage = z.infer<typeof PeerMessage>;
 export type PeerMessageKind = PeerMessage['kind'];
+export const peerMessageKinds: readonly PeerMessageKind[] = PeerMessage.options.map(({ shape }) => shape.kind.value);
 
 /** The maximum number of messages in a reply. */
 export const mostMessages = 8;
@@ -187,6 +188,11 @@ export const NetworkDelta = NetworkHead.extend({
   }),
   messages: z.array(PeerMessage).max(mostMessages).optional().meta({
     description: 'Messages for the caller alone, of the kinds in Peer-Messages; the map is unchanged. Absent for none.',
+  }),
+  receipt: z.string().optional().meta({
+    maxLength: 128,
+    description:
+      'With messages: the value of Peer-Messages-Receipt by which the next request states that the host has them.',
   }),
 }).meta({ id: 'NetworkDelta' });
 export type NetworkDelta = z.infer<typeof NetworkDelta>;

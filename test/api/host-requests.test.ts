@@ -93,6 +93,19 @@ describe('a request for a map', () => {
     expect(asked[0]?.headers['peer-messages']).toBe(kinds);
   });
 
+  test('states the receipt of the last messages, or that it has none', async () => {
+    const { address, asked } = await serve(json(200, { data: networkBody() }));
+    const known = decodeMap(networkBody(), source, { network: 7, etag: '"12"' });
+    for (const described of [features, without('map-messages')]) {
+      const service = connectPeerService(address, described, { instance: 'a' });
+      // A whole map too: the host has the messages.
+      for (const [each, receipt] of [[known], [known, '41.42'], [null, '41.42']] as const)
+        await service.readMap(7, token, each, undefined, receipt);
+    }
+    const stated = asked.map(({ headers }) => headers['peer-messages-receipt']);
+    expect(stated).toEqual(['none', '41.42', '41.42', undefined, undefined, undefined]);
+  });
+
   test.each(features)('ends with its signal, also where the service does not describe %s', async (feature) => {
     const stop = new AbortController();
     const { address } = await serve((response, asked) => {

@@ -120,7 +120,7 @@ describe('a delta that a proxy sends as a 200', () => {
     const messages = [{ kind: 'probe', data: { peers: [2] } }];
     const { address } = await serve(based('"12"', { peers: [], removed: [], messages }));
     const service = connect(address, features, { instance: '0f1e2d3c4b5a6978' });
-    expect(await service.readMap(7, token, known)).toMatchObject({ map: null, messages: [{ kind: 'probe' }] });
+    expect(await service.readMap(7, token, known)).toMatchObject({ map: null, batch: { messages, receipt: null } });
   });
 
   test.each<[string, Reply, string]>([

@@ -36,6 +36,7 @@ export class SimulatedService {
     /** The map that a reply with changes alone may build on. */
     readonly base: NetworkMap | null;
     readonly wait: Wait | undefined;
+    readonly receipt?: string | null;
   }[] = [];
   mapReplies: MapReply[] = [];
   /** The options of the last client. */
@@ -116,10 +117,10 @@ export class SimulatedService {
         await this.onWithdraw(prefixes);
         this.withdrawn.push(prefixes);
       },
-      readMap: async (_network, _token, known, wait) => {
+      readMap: async (_network, _token, known, wait, receipt) => {
         const base = typeof known === 'string' ? null : known;
         const revision = base === null ? (known as string | null) : base.revision;
-        this.mapRequests.push({ revision, base, wait });
+        this.mapRequests.push({ revision, base, wait, ...(receipt && { receipt }) });
         const reply = this.mapReplies.length > 1 ? this.mapReplies.shift() : this.mapReplies[0];
         if (!reply) throw new Error('the test prepared no reply');
         return reply(revision, wait);

@@ -3,16 +3,20 @@ import type { EndpointKind, NatKind } from '../../contract/paths.ts';
 import { formatEndpoint, tryParseSocket, unusableAddress } from '../../core/net/endpoint.ts';
 import { aliases } from '../aliases.ts';
 import type { Reply } from '../http/attempt.ts';
+import type { MessageBatch } from '../service.ts';
 import { Field } from './field.ts';
 
-/** The messages in a 226 without changes; changes take precedence. */
-export function decodeMessages({ body, reading }: Reply): readonly PeerMessage[] {
+/** The messages in a 226 without changes; changes take precedence. Null for none. */
+export function decodeMessages({ body, reading }: Reply): MessageBatch | null {
   const network = Field.ofReply(body, reading).as('network');
   const isEmpty = [aliases.network.peers, aliases.network.removed].every((field) => {
     const value = network.find(field)?.value;
     return Array.isArray(value) && value.length === 0;
   });
-  return isEmpty ? readMessages(network.find(aliases.network.messages)?.value) : [];
+  const messages = isEmpty ? readMessages(network.find(aliases.network.messages)?.value) : [];
+  const given = network.find(aliases.network.receipt)?.value;
+  const receipt = isEmpty && typeof given === 'string' && /^[\w.-]{1,128}$/.test(given) ? given : null;
+  return messages.length > 0 || receipt !== null ? { messages, receipt } : null;
 }
 
 /** The kinds of messages about direct paths. */

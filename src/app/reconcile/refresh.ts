@@ -1,5 +1,4 @@
-import type { Wait } from '../../api/service.ts';
-import type { PeerMessage } from '../../contract/network.ts';
+import type { MessageBatch, Wait } from '../../api/service.ts';
 import type { PublicKey } from '../../core/crypto/keys.ts';
 import { BadReply, type CpnError, expectCpnError, Unconfirmed } from '../../core/errors/index.ts';
 import { emptiesTunnel, movesRange, withoutRemoved, withoutUnlisted } from '../../core/map/map-validation.ts';
@@ -43,7 +42,7 @@ export interface RefreshResult {
   /** Milliseconds until a second statement of the deletion counts; absent if none is expected. */
   readonly retryAfterMs?: number;
   /** Messages of the service to this host; absent for none. */
-  readonly messages?: readonly PeerMessage[];
+  readonly batch?: MessageBatch;
   /** Why the newest map was not received or accepted; the last known map stays in use. */
   readonly failure: CpnError | null;
   /** The map of `failure`, if it has a revision and is held until a second reply; else null. */
@@ -65,6 +64,8 @@ export interface RefreshOptions {
   readonly needsNonce?: boolean;
   /** True to request whole maps: a gateway refuses deltas. */
   readonly wholeMaps?: boolean;
+  /** The receipt of the messages in the last reply; null for none. */
+  readonly receipt?: string | null;
 }
 
 /**
@@ -81,6 +82,7 @@ export async function refresh(
     heldMap = null,
     wholeMaps = false,
     needsNonce = false,
+    receipt = null,
   }: RefreshOptions = {},
 ): Promise<RefreshResult> {
   const { sync, held: heldReply } = await tools.store.readNotes(state.interface);
@@ -103,10 +105,10 @@ export async function refresh(
     // Until the held map may be accepted, there is no reason to wait longer.
     const limited = wait && { ...wait, seconds: wait.seconds && Math.min(wait.seconds, Math.ceil(left)) };
     const [asked, waiting] = isHeld ? [heldMap.revision, limited] : [named, wait];
-    const answer = await service.readMap(access.network, access.token, asked, waiting);
+    const answer = await service.readMap(access.network, access.token, asked, waiting, receipt);
     const canWait = state.features?.includes('map-wait') === true;
     const isLongPoll = (wait?.seconds ?? 0) > 0 && canWait;
-    const isUnchanged = answer.map === null && answer.messages === undefined;
+    const isUnchanged = answer.map === null && answer.batch === undefined;
     // If maps repeat before the interval is over, long polls cost more than polling.
     const isRepeated = answer.isRepeated === true && tools.monotonic() - requestedAt < holdSeconds;
     const isEarly = isLongPoll && (isRepeated || (isUnchanged && !answer.waited));
@@ -171,7 +173,7 @@ export async function refresh(
       notes,
       waited,
       ...(answer.refusesDeltas && { refusesDeltas: answer.refusesDeltas }),
-      ...(answer.messages && { messages: answer.messages }),
+      ...(answer.batch && { batch: answer.batch }),
       failure: null,
       heldMap: null,
     };

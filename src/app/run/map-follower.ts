@@ -66,6 +66,8 @@ export class MapFollower implements PassListener {
   /** True if the whole map was requested for the nonce, which a service may lack. */
   #isNonceRequested = false;
   #heldMap: HeldMap | null = null;
+  /** For the messages of the last reply; null for none. */
+  #receipt: string | null = null;
   /** The control plane, the peer and the token of the last request; null before the first. */
   #identity: string | null = null;
   /** The revision in the pending request; undefined without one. */
@@ -168,10 +170,11 @@ export class MapFollower implements PassListener {
       const seconds = this.#hasAnswered && !needsNonce ? this.#nextHold() : 0;
       const wait = { seconds, signal: round, endsWithTimeout: true as const };
       const wholeMaps = tools.monotonic() < this.#wholeMapsUntil;
-      const options = { holdSeconds: this.#interval, wait, heldMap: this.#heldMap, wholeMaps, needsNonce };
+      const asked = { heldMap: this.#heldMap, wholeMaps, needsNonce, receipt: this.#receipt };
+      const options = { holdSeconds: this.#interval, wait, ...asked };
       this.#polled = state.membership.map.revision;
       const refreshed = await refresh(tools, state, options);
-      const { update, notes, waited, failure, heldMap, messages = [], retryAfterMs } = refreshed;
+      const { update, notes, waited, failure, heldMap, batch, retryAfterMs } = refreshed;
       this.#polled = undefined;
       if (needsNonce && failure === null) this.#isNonceRequested = true;
       if (failure instanceof Unreachable && failure.waitEnded) return this.#checkAfter(seconds, failure);
@@ -179,7 +182,8 @@ export class MapFollower implements PassListener {
       if (refreshed.refusesDeltas) this.#readWholeMaps();
       else if (failure === null || heldMap !== null) this.#halveHold();
       this.#ended = null;
-      this.#onMessages(messages);
+      if (failure === null) this.#receipt = batch?.receipt ?? null;
+      if (batch) this.#onMessages(batch.messages);
       this.#isRefused = failure instanceof Refused;
       if (failure instanceof Refused && this.#failures === 0 && (await this.#isLeft())) return this.#pause();
       const isNew = this.#transitions.update(failure);
@@ -199,7 +203,7 @@ export class MapFollower implements PassListener {
         this.#failures = 0;
         // Without a revision nothing is awaited; only the next reply shows if the service waits.
         if (!waited && (seconds > 0 || state.membership.map.revision !== null)) return this.#pause();
-        if (update.map === null && messages.length === 0) await untilAborted(round, this.#onIdle());
+        if (update.map === null && batch === undefined) await untilAborted(round, this.#onIdle());
       }
       const now = tools.monotonic() * 1000;
       this.#answers = [...this.#answers, now].slice(-pace.most);

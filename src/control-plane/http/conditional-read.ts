@@ -1,8 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import type { PeerMessage } from '../../contract/network.ts';
 import type { LongPoll } from '../push/long-poll.ts';
-import type { Inbox } from '../push/peer-messages.ts';
+import { type Inbox, type MessageBatch, nothing } from '../push/peer-messages.ts';
 import type { ObservedRevision } from '../push/snapshot.ts';
 import { formatETag } from '../push/to-contract.ts';
 import type { Context } from '../service/context.ts';
@@ -25,8 +24,8 @@ export const conditionalHeaders = z.looseObject({
 
 export interface ConditionalResult {
   readonly revision: ObservedRevision;
-  /** Messages for a caller that has this revision; empty for a caller with another revision. */
-  readonly messages: readonly PeerMessage[];
+  /** Messages for a caller that has this revision; none for a caller with another revision. */
+  readonly batch: MessageBatch;
 }
 
 /** Waits for a new revision or messages. Null after a 304, or if the caller has disconnected. */
@@ -66,8 +65,8 @@ export function createConditionalRead(
       return null;
     }
     const { revision, isUnchanged } = found;
-    const messages = isUnchanged && inbox ? await inbox.take() : [];
-    if (!isUnchanged || messages.length > 0) return { revision, messages };
+    const batch = isUnchanged && inbox ? await inbox.read() : nothing;
+    if (!isUnchanged || batch.messages.length > 0) return { revision, batch };
     response.header('etag', formatETag(revision));
     response.code(304).send();
     return null;

@@ -1,7 +1,13 @@
-import { mostMessages, mostProbed, type PeerMessage, type PeerMessageKind } from '../../contract/network.ts';
+import {
+  mostMessages,
+  mostProbed,
+  type PeerMessage,
+  type PeerMessageKind,
+  peerMessageKinds,
+} from '../../contract/network.ts';
 import type { PeerCaller } from '../domain/caller.ts';
 import type { ControlPlaneStore } from '../store/database.ts';
-import { insertMessages, listAddressees, takeMessages } from '../store/peers/peer-messages.ts';
+import { deleteMessages, insertMessages, listAddressees, listMessages } from '../store/peers/peer-messages.ts';
 import type { Db } from '../store/tables.ts';
 import { transact } from '../store/transact.ts';
 
@@ -12,25 +18,40 @@ interface MessageContext extends Pick<ControlPlaneStore, 'db' | 'announce'> {
   readonly readTime: (db: Db) => Promise<Date>;
 }
 
+/** Messages for one host, and what its next request states to have received them. */
+export interface MessageBatch {
+  readonly messages: readonly PeerMessage[];
+  /** Null without messages. */
+  readonly receipt: string | null;
+}
+
 /** The messages for the caller of one request. */
 export interface Inbox {
   /** Calls `end` when there is a message, or now if one waits. Returns the unsubscribe function. */
   subscribe(end: () => void): () => void;
-  /** Takes the messages. No other request gets them. */
-  take(): Promise<readonly PeerMessage[]>;
+  /** Reads the messages that wait. A host without receipts gets them once. */
+  read(): Promise<MessageBatch>;
+}
+
+export interface InboxOptions {
+  /** The kinds of messages that the host takes. */
+  readonly kinds: readonly PeerMessageKind[];
+  /** True if the host states which messages it received. */
+  readonly hasReceipts: boolean;
 }
 
 /** A message, and the peer that receives it. */
 export type Addressed = readonly [peer: number, message: PeerMessage];
 
 /**
- * Messages that end single hosts' waits for a map, delivered at most once. The database stores
- * them: any process sends, and the process that holds the host's request delivers.
+ * Messages that end single hosts' waits for a map. The database stores them until their host states
+ * that it received them: a reply on a connection that died unnoticed loses none. Any process sends,
+ * and each process that holds a request of the host replies.
  */
 export class PeerMessages {
   readonly #context: MessageContext;
-  /** The wait of each peer's latest request in this process. */
-  readonly #waits = new Map<number, Wait>();
+  /** The waits of each peer's requests in this process. */
+  readonly #waits = new Map<number, Set<Wait>>();
   /** The kinds of messages that a peer may have, and until when, by this process's clock. */
   readonly #addressees = new Map<number, Map<PeerMessageKind, number>>();
 
@@ -59,43 +80,57 @@ export class PeerMessages {
     const since = new Date((await this.#context.readTime(db)).getTime() - lifetimeMs).toISOString();
     for (const { peer, kind } of await listAddressees(db, network, since)) {
       this.#mark(peer, kind);
-      const wait = this.#waits.get(peer);
-      if (wait?.kinds.includes(kind)) wait.end();
+      for (const wait of this.#waits.get(peer) ?? []) if (wait.kinds.includes(kind)) wait.end();
     }
     for (const peer of this.#addressees.keys()) this.#forgetOld(peer);
   }
 
-  /**
-   * Opens the inbox of a request, for a peer that accepts messages of these kinds. An earlier
-   * request of the peer gets none from now on: its connection may be dead.
-   */
-  open({ peerId }: PeerCaller, kinds: readonly PeerMessageKind[]): Inbox {
-    const earlier = this.#waits.get(peerId);
-    if (earlier !== undefined) earlier.isOver = true;
-    this.#waits.delete(peerId);
-    const wait: Wait = { kinds, end: () => {}, isOver: false };
+  /** Deletes the messages of a receipt: their host received them. Ignores a malformed receipt. */
+  async acknowledge({ peerId }: PeerCaller, receipt: string): Promise<void> {
+    const ids = readReceipt(receipt);
+    if (ids.length === 0) return;
+    await deleteMessages(this.#context.db, peerId, ids);
+    await this.#list(peerId, this.#kindsFor(peerId, peerMessageKinds));
+  }
+
+  open(caller: PeerCaller, { kinds, hasReceipts }: InboxOptions): Inbox {
+    const { peerId } = caller;
     return {
       subscribe: (end) => {
         if (this.#kindsFor(peerId, kinds).length > 0) end();
-        wait.end = end;
-        this.#waits.set(peerId, wait);
+        const wait = { kinds, end };
+        const waits = this.#waits.get(peerId) ?? new Set();
+        this.#waits.set(peerId, waits.add(wait));
         return () => {
-          if (this.#waits.get(peerId) === wait) this.#waits.delete(peerId);
+          waits.delete(wait);
+          if (waits.size === 0 && this.#waits.get(peerId) === waits) this.#waits.delete(peerId);
         };
       },
-      take: async () => {
+      read: async () => {
         const due = this.#kindsFor(peerId, kinds);
-        if (due.length === 0 || wait.isOver) return [];
-        for (const kind of due) this.#addressees.get(peerId)?.delete(kind);
-        const { db } = this.#context;
-        const now = (await this.#context.readTime(db)).getTime();
-        const since = new Date(now - lifetimeMs).toISOString();
-        const taken = await takeMessages(db, peerId, due, { since, most: mostMessages });
-        // Others may be left for the next request.
-        if (taken.length === mostMessages) for (const kind of due) this.#mark(peerId, kind);
-        return joinNamed(taken.map(({ message, at }) => shorten(message, now - at)));
+        const found = due.length > 0 ? await this.#list(peerId, due) : [];
+        if (found.length === 0) return nothing;
+        const receipt = found.map(({ id }) => id).join('.');
+        if (!hasReceipts) await this.acknowledge(caller, receipt);
+        return { messages: joinNamed(found), receipt };
       },
     };
+  }
+
+  /** The oldest messages, as of now. Kinds of which none waits end no more waits. */
+  async #list(peer: number, kinds: readonly PeerMessageKind[]): Promise<(PeerMessage & { readonly id: number })[]> {
+    if (kinds.length === 0) return [];
+    const { db, readTime } = this.#context;
+    const marks = this.#addressees.get(peer);
+    const before = new Map(marks);
+    const now = (await readTime(db)).getTime();
+    const since = new Date(now - lifetimeMs).toISOString();
+    const found = await listMessages(db, peer, kinds, { since, most: mostMessages });
+    const isGone = (kind: PeerMessageKind) =>
+      found.length < mostMessages && !found.some(({ message }) => message.kind === kind);
+    // One that came meanwhile has another mark.
+    for (const kind of kinds) if (isGone(kind) && marks?.get(kind) === before.get(kind)) marks?.delete(kind);
+    return found.map(({ id, message, at }) => ({ id, ...shorten(message, now - at) }));
   }
 
   #mark(peer: number, kind: PeerMessageKind): void {
@@ -118,9 +153,18 @@ export class PeerMessages {
 
 interface Wait {
   readonly kinds: readonly PeerMessageKind[];
-  end: () => void;
-  /** True after a later request of the peer. */
-  isOver: boolean;
+  readonly end: () => void;
+}
+
+export const nothing: MessageBatch = { messages: [], receipt: null };
+
+/** The ids in a receipt, which the host returns as it is. PostgreSQL refuses larger ones. */
+function readReceipt(receipt: string): number[] {
+  const ids = receipt.split('.').filter((part) => /^\d{1,10}$/.test(part));
+  return ids
+    .map(Number)
+    .filter((id) => id < 2 ** 31)
+    .slice(0, mostMessages);
 }
 
 /** A message that names a moment counts from its delivery. */
@@ -133,9 +177,10 @@ function shorten(message: PeerMessage, waitedMs: number): PeerMessage {
 }
 
 /** Joins messages that only name peers. A relay replies once to several attempts. */
-function joinNamed(messages: readonly PeerMessage[]): PeerMessage[] {
+function joinNamed(found: readonly PeerMessage[]): PeerMessage[] {
   const joined: PeerMessage[] = [];
-  for (const message of messages) {
+  for (const { kind, data } of found) {
+    const message = { kind, data } as PeerMessage;
     const at = joined.findLastIndex(({ kind }) => kind === message.kind);
     const before = joined[at];
     const peers = [...new Set([...namedIn(before), ...namedIn(message)])];

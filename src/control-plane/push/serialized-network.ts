@@ -1,7 +1,8 @@
 import * as z from 'zod';
-import { type NetworkDelta, NetworkHead, type PeerMessage } from '../../contract/network.ts';
+import { type NetworkDelta, NetworkHead } from '../../contract/network.ts';
 import { Peer } from '../../contract/peer.ts';
 import { ChangedMapRules } from '../../contract/rules.ts';
+import type { MessageBatch } from './peer-messages.ts';
 
 /** The number of peers that are serialized again when one of them changes. */
 const peersPerChunk = 128;
@@ -93,8 +94,8 @@ export function addRemoved(bytes: Buffer, removed: readonly number[]): Buffer {
   return addField(bytes, 'removed', removed);
 }
 
-export function addMessages(bytes: Buffer, messages: readonly PeerMessage[]): Buffer {
-  return messages.length === 0 ? bytes : addField(bytes, 'messages', messages);
+export function addMessages(bytes: Buffer, { messages, receipt }: MessageBatch): Buffer {
+  return messages.length === 0 ? bytes : addField(addField(bytes, 'messages', messages), 'receipt', receipt);
 }
 
 function addField(bytes: Buffer, name: string, value: unknown): Buffer {

@@ -56,7 +56,19 @@ describe('messages for a host', () => {
     decodeMessages({ body: { data: { peers: [], removed: [], ...fields } }, reading: source } as unknown as Reply);
 
   test('come in changes without any change', () => {
-    expect(messagesOf({ messages: [probe(2)] })).toEqual([probe(2)]);
+    expect(messagesOf({ messages: [probe(2)] })).toEqual({ messages: [probe(2)], receipt: null });
+    expect(messagesOf({ messages: [probe(2)], receipt: '7.8' })).toEqual({ messages: [probe(2)], receipt: '7.8' });
+  });
+
+  test('have a receipt also where this version reads none of them', () => {
+    expect(messagesOf({ messages: [{ kind: 'other', data: {} }], receipt: '7' })).toEqual({
+      messages: [],
+      receipt: '7',
+    });
+  });
+
+  test.each([7, '', 'a b', 'a\r\nb: c', 'x'.repeat(129)])('have no receipt %j, which no header can have', (receipt) => {
+    expect(messagesOf({ messages: [probe(2)], receipt })).toEqual({ messages: [probe(2)], receipt: null });
   });
 
   test.each<[string, object]>([
@@ -65,7 +77,7 @@ describe('messages for a host', () => {
     ['it is not said what is removed', { removed: null }],
     ['the peers are no list', { peers: {} }],
   ])('come later where %s', (_, fields) => {
-    expect(messagesOf({ messages: [probe(2)], ...fields })).toEqual([]);
+    expect(messagesOf({ messages: [probe(2)], receipt: '7', ...fields })).toBeNull();
   });
 
   test.each<[unknown]>([
@@ -74,5 +86,5 @@ describe('messages for a host', () => {
     ['probe'],
     [[]],
     [[null, 7, { kind: 'other', data: {} }, { kind: 'probe' }]],
-  ])('are none in %j', (messages) => expect(messagesOf({ messages })).toEqual([]));
+  ])('are none in %j', (messages) => expect(messagesOf({ messages })).toBeNull());
 });

@@ -2,6 +2,7 @@ import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
 import type { StateUpdate } from '../../../src/app/reconcile/state-update.ts';
 import { MapFollower } from '../../../src/app/run/map-follower.ts';
+import type { PeerMessage } from '../../../src/contract/network.ts';
 import { Secret } from '../../../src/core/crypto/secret.ts';
 import { Refused, Unreachable } from '../../../src/core/errors/index.ts';
 import { features } from '../../../src/core/map/features.ts';
@@ -42,6 +43,7 @@ async function follow(
     holdsFor = 60,
     onIdle = async (_: SimulatedHost): Promise<void> => {},
     onNotes = (_: Partial<Notes>): void => {},
+    onMessages = (_: readonly PeerMessage[]): void => {},
   } = {},
 ): Promise<Following> {
   const simulated = await SimulatedHost.with(state);
@@ -72,7 +74,7 @@ async function follow(
     if (takes && each.map) await save(simulated, each.map);
     return takes;
   };
-  await new MapFollower(simulated.tools, 'cpn0', 30, apply, () => onIdle(simulated)).run(stop.signal);
+  await new MapFollower(simulated.tools, 'cpn0', 30, apply, () => onIdle(simulated), onMessages).run(stop.signal);
   return { simulated, updates, updatedAt, times };
 }
 
@@ -94,6 +96,18 @@ describe('a service with long polls', () => {
     const held = answerWith(first, true);
     expect((await follow([held], 1)).simulated.service.connectOptions).not.toHaveProperty('connection');
     expect((await follow([held], 2)).simulated.service.connectOptions).toMatchObject({ connection: 'keep' });
+  });
+
+  it('gets each message once, also if the reply to the request with its receipt is lost', async () => {
+    const batch = { messages: [{ kind: 'return' as const, data: { peer: 2 } }], receipt: '7' };
+    const withMessages: MapReply = async () => ({ map: null, waited: false, batch });
+    const held = answerWith(first, true);
+    const received: (readonly PeerMessage[])[] = [];
+    const { simulated } = await follow([held, withMessages, fail(gone()), held, held], 5, {
+      onMessages: (messages) => void received.push(messages),
+    });
+    const receipts = simulated.service.mapRequests.map(({ receipt }) => receipt);
+    expect([receipts, received]).toEqual([[undefined, undefined, '7', '7', undefined], [batch.messages]]);
   });
 
   describe('leaves its connection to a report', () => {

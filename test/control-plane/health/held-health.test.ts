@@ -642,19 +642,21 @@ test('a message that is sent while others are taken ends the next wait, and is t
       const messages = new PeerMessages(shared);
       const probe = (peer: number): Addressed[] => [[one.peerId, { kind: 'probe', data: { peers: [peer] } }]];
       await messages.send(network, probe(1));
-      const inbox = messages.open(one, ['probe']);
-      const held = statements.hold(/^delete from "peer_messages" where "id"/, 'after');
-      const taking = inbox.take();
+      const inbox = messages.open(one, { kinds: ['probe'], hasReceipts: true });
+      const held = statements.hold(/^select .* from "peer_messages" where "peer_id"/, 'after');
+      const reading = inbox.read();
       await held.reached;
       Object.assign(shared, { db: other });
       await messages.send(network, probe(2));
       held.release();
-      expect(await taking).toEqual([{ kind: 'probe', data: { peers: [1] } }]);
+      const { messages: read, receipt } = await reading;
+      expect(read).toEqual([{ kind: 'probe', data: { peers: [1] } }]);
+      await messages.acknowledge(one, `${receipt}`);
       let hasEnded = false;
       inbox.subscribe(() => {
         hasEnded = true;
       })();
-      expect([hasEnded, await inbox.take()]).toEqual([true, [{ kind: 'probe', data: { peers: [2] } }]]);
+      expect([hasEnded, (await inbox.read()).messages]).toEqual([true, [{ kind: 'probe', data: { peers: [2] } }]]);
     }),
   ));
 

@@ -36,9 +36,9 @@ async function read(found: (poll: PollRequest) => Promise<PollResult | null>, me
       subscribers.add(end);
       return () => void subscribers.delete(end);
     },
-    take: async () => {
+    read: async () => {
       taken += 1;
-      return messages;
+      return { messages, receipt: '1' };
     },
   };
   const current: number[] = [];
@@ -69,12 +69,17 @@ const released = { subscribers: 0, listeners: 0 };
 
 test('messages come with the revision that the caller has', async () => {
   const reply = await read(async () => ({ revision, isUnchanged: true }));
-  expect(reply).toMatchObject({ result: { revision, messages: [message] }, sent: [], current: [3], ...released });
+  expect(reply).toMatchObject({
+    result: { revision, batch: { messages: [message], receipt: '1' } },
+    sent: [],
+    current: [3],
+    ...released,
+  });
 });
 
 test('messages stay in the inbox where the revision is another one: a whole map has none', async () => {
   const reply = await read(async () => ({ revision, isUnchanged: false }));
-  expect(reply).toMatchObject({ result: { revision, messages: [] }, sent: [], taken: 0, ...released });
+  expect(reply).toMatchObject({ result: { revision, batch: { messages: [] } }, sent: [], taken: 0, ...released });
 });
 
 test('without a change and a message it is a 304 that names the revision', async () => {

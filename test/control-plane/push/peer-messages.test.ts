@@ -1,7 +1,13 @@
 import { expect, test } from 'vitest';
-import { mostMessages, mostProbed, type PeerMessage, type PeerMessageKind } from '../../../src/contract/network.ts';
+import {
+  mostMessages,
+  mostProbed,
+  type PeerMessage,
+  type PeerMessageKind,
+  peerMessageKinds,
+} from '../../../src/contract/network.ts';
 import type { PeerCaller } from '../../../src/control-plane/domain/caller.ts';
-import { PeerMessages } from '../../../src/control-plane/push/peer-messages.ts';
+import { type Inbox, type MessageBatch, PeerMessages } from '../../../src/control-plane/push/peer-messages.ts';
 import { now, withRows } from '../store/stored-rows.ts';
 
 const probe = (...peers: number[]): PeerMessage => ({ kind: 'probe', data: { peers } });
@@ -22,12 +28,17 @@ async function withHosts(
     /** Each in a transaction of its own. */
     readonly send: (to: PeerCaller, ...messages: PeerMessage[]) => Promise<void>;
     readonly sendAtOnce: (...messages: [PeerCaller, PeerMessage][]) => Promise<void>;
+    readonly open: (host: PeerCaller, ...kinds: PeerMessageKind[]) => Inbox;
+    /** Reads and acknowledges. */
     readonly take: (host: PeerCaller, ...kinds: PeerMessageKind[]) => Promise<readonly PeerMessage[]>;
+    /** True if other messages wait. */
+    readonly acknowledge: (host: PeerCaller, batch: MessageBatch) => Promise<boolean>;
   }) => Promise<void>,
 ): Promise<void> {
   await withRows(async ({ db, network, addPeer }) => {
     let at = now;
     const messages = new PeerMessages({ db, announce: async () => {}, readTime: async () => new Date(at) });
+    const open = (host: PeerCaller, ...kinds: PeerMessageKind[]) => messages.open(host, { kinds, hasReceipts: true });
     const add = async () => ({ peerId: await addPeer() }) as PeerCaller;
     await work({
       messages,
@@ -43,46 +54,79 @@ async function withHosts(
           network,
           each.map(([{ peerId }, message]) => [peerId, message]),
         ),
-      take: (host, ...kinds) => messages.open(host, kinds).take(),
+      open,
+      take: async (host, ...kinds) => {
+        const batch = await open(host, ...kinds).read();
+        await messages.acknowledge(host, `${batch.receipt}`);
+        return batch.messages;
+      },
+      acknowledge: async (host, { receipt }) => {
+        await messages.acknowledge(host, `${receipt}`);
+        let waits = false;
+        open(host, ...peerMessageKinds).subscribe(() => {
+          waits = true;
+        })();
+        return waits;
+      },
     });
   });
 }
 
-test('a message ends the wait of the latest request of its host, and none of another host or of one that is over', () =>
-  withHosts(async ({ messages, hosts: [one, two], sendAtOnce }) => {
+test('a message ends the waits of its host, and none of another host or of one that is over', () =>
+  withHosts(async ({ open, hosts: [one, two], sendAtOnce }) => {
     const ended: string[] = [];
-    const subscribe = (host: PeerCaller, name: string) =>
-      messages.open(host, ['probe']).subscribe(() => void ended.push(name));
+    const subscribe = (host: PeerCaller, name: string) => open(host, 'probe').subscribe(() => void ended.push(name));
     subscribe(one, 'first');
     subscribe(one, 'second');
     subscribe(two, 'over')();
     await sendAtOnce([one, probe(7)], [two, probe(7)]);
-    expect(ended).toEqual(['second']);
+    expect(ended).toEqual(['first', 'second']);
     // One that waits already ends the next wait.
     subscribe(one, 'late');
-    expect(ended).toEqual(['second', 'late']);
+    expect(ended).toEqual(['first', 'second', 'late']);
   }));
 
-test('an earlier request takes nothing: its connection may be dead since the host moved', () =>
-  withHosts(async ({ messages, hosts: [one], send }) => {
-    const dead = messages.open(one, ['probe']);
-    let isEnded = false;
-    const unsubscribe = dead.subscribe(() => {
-      isEnded = true;
-    });
-    // It does not wait, as after each move.
-    const next = messages.open(one, ['probe']);
-    await send(one, probe(7));
-    expect([isEnded, await dead.take()]).toEqual([false, []]);
-    unsubscribe();
-    expect(await next.take()).toEqual([probe(7)]);
+test('messages come again until there is a receipt, also after a reply on a connection that died', () =>
+  withHosts(async ({ messages, open, hosts: [one, two], send, acknowledge }) => {
+    const [dead, next] = [open(one, 'probe', 'return'), open(one, 'probe', 'return')];
+    await send(one, probe(7), returnOf(8));
+    const lost = await dead.read();
+    const batch = await next.read();
+    expect([lost.messages, batch]).toEqual([[probe(7), returnOf(8)], lost]);
+    await messages.acknowledge(two, `${batch.receipt}`);
+    await send(one, probe(9));
+    expect((await next.read()).messages).toEqual([probe(7, 9), returnOf(8)]);
+    expect(await acknowledge(one, batch)).toBe(true);
+    expect((await next.read()).messages).toEqual([probe(9)]);
+    expect(await acknowledge(one, await next.read())).toBe(false);
+    expect(await next.read()).toEqual({ messages: [], receipt: null });
   }));
+
+test('the messages of a host that states no receipts come once', () =>
+  withHosts(async ({ messages, hosts: [one], send }) => {
+    const open = () => messages.open(one, { kinds: ['return'], hasReceipts: false });
+    const peers = Array.from({ length: mostMessages + 1 }, (_, index) => index + 1);
+    await send(one, ...peers.map(returnOf));
+    expect((await open().read()).messages).toEqual(peers.slice(0, mostMessages).map(returnOf));
+    expect((await open().read()).messages).toEqual([returnOf(mostMessages + 1)]);
+    expect((await open().read()).messages).toEqual([]);
+  }));
+
+test.each(['', 'none', '0', '-1', '1e0', '9999999999', '99999999999', 'x.1x', `${'0.'.repeat(500)}1`])(
+  'the receipt %j deletes nothing',
+  (receipt) =>
+    withHosts(async ({ messages, open, hosts: [one], send }) => {
+      await send(one, probe(7));
+      await messages.acknowledge(one, receipt);
+      expect((await open(one, 'probe').read()).messages).toEqual([probe(7)]);
+    }),
+);
 
 test('a message of a kind that a host does not take ends none of its waits', () =>
-  withHosts(async ({ messages, hosts: [one], send, take }) => {
+  withHosts(async ({ open, hosts: [one], send, take }) => {
     const ended: string[] = [];
     const subscribe = (name: string, ...kinds: PeerMessageKind[]) =>
-      messages.open(one, kinds).subscribe(() => void ended.push(name));
+      open(one, ...kinds).subscribe(() => void ended.push(name));
     subscribe('of the version before', 'probe');
     await send(one, observe(7));
     subscribe('its next one', 'probe');
@@ -104,7 +148,7 @@ test.each([
 );
 
 test('a message that is too old ends no wait, at another process either', () =>
-  withHosts(async ({ messages, hosts: [one, two], advance, send, take }) => {
+  withHosts(async ({ open, hosts: [one, two], advance, send, take }) => {
     await send(one, probe(7));
     await take(one, 'probe');
     await send(one, probe(8));
@@ -112,20 +156,20 @@ test('a message that is too old ends no wait, at another process either', () =>
     let isEnded = false;
     await send(two, probe(9));
     expect(await take(one, 'probe')).toEqual([]);
-    messages.open(one, ['probe']).subscribe(() => {
+    open(one, 'probe').subscribe(() => {
       isEnded = true;
     });
     expect(isEnded).toBe(false);
   }));
 
-test('messages come once, to their host alone, and the rest of too many in the next reply', () =>
-  withHosts(async ({ messages, hosts: [one, two], send, take }) => {
+test('messages come to their host alone, and the rest of too many in the next reply', () =>
+  withHosts(async ({ open, hosts: [one, two], send, take }) => {
     const peers = Array.from({ length: mostMessages + 2 }, (_, index) => index + 1);
     await send(one, ...peers.map(returnOf));
     expect(await take(two, 'return')).toEqual([]);
     expect(await take(one, 'return')).toEqual(peers.slice(0, mostMessages).map(returnOf));
     let isEnded = false;
-    messages.open(one, ['return']).subscribe(() => {
+    open(one, 'return').subscribe(() => {
       isEnded = true;
     })();
     expect([isEnded, await take(one, 'return')]).toEqual([true, peers.slice(mostMessages).map(returnOf)]);

@@ -20,7 +20,12 @@ import {
   listPeersAmong,
   listTokenMarks,
 } from '../../../src/control-plane/store/peers/peer-lists.ts';
-import { insertMessages, listAddressees, takeMessages } from '../../../src/control-plane/store/peers/peer-messages.ts';
+import {
+  deleteMessages,
+  insertMessages,
+  listAddressees,
+  listMessages,
+} from '../../../src/control-plane/store/peers/peer-messages.ts';
 import {
   countSuffixed,
   findByIdentity,
@@ -208,8 +213,15 @@ test('a message is for its peer, of the kinds that it takes, oldest first, and o
       [two, 'probe'],
       [two, 'return'],
     ]);
-    const take = async (kinds: readonly PeerMessageKind[], since: string, most = 9) =>
-      (await takeMessages(db, one, kinds, { since, most })).map(({ message, at }) => [message, at]);
+    const take = async (kinds: readonly PeerMessageKind[], since: string, most = 9) => {
+      const found = await listMessages(db, one, kinds, { since, most });
+      const ids = found.map(({ id }) => id);
+      // Only those for the peer itself are deleted.
+      await deleteMessages(db, two, ids);
+      expect((await listMessages(db, one, kinds, { since, most })).map(({ id }) => id)).toEqual(ids);
+      await deleteMessages(db, one, ids);
+      return found.map(({ message, at }) => [message, at]);
+    };
     expect(await take(['try'], ago(day))).toEqual([]);
     expect(await take(['probe'], past, 1)).toEqual([[probe(3), Date.parse(past)]]);
     expect(await take(['probe'], past)).toEqual([[probe(4), Date.parse(present)]]);

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import { NetworkDelta, NetworkReading, type PeerMessageKind } from '../../../contract/network.ts';
+import { NetworkDelta, NetworkReading, peerMessageKinds } from '../../../contract/network.ts';
 import { Refusal, reply } from '../../../contract/reply.ts';
 import { deltaManipulation } from '../../../core/map/apply-delta.ts';
 import { readersAndPeer } from '../../domain/caller.ts';
@@ -19,8 +19,6 @@ import { conditionalHeaders, createConditionalRead } from '../conditional-read.t
 import { accepts, baseOf, readWait } from '../conditional-requests.ts';
 import { maxWaits } from '../waiting.ts';
 import { NetworkPath } from './parts.ts';
-
-const kinds: readonly PeerMessageKind[] = ['probe', 'observe', 'candidates', 'try', 'switch', 'return'];
 
 const headers = conditionalHeaders.extend({
   'a-im': z.string().optional().meta({
@@ -43,14 +41,25 @@ const headers = conditionalHeaders.extend({
     .optional()
     .meta({
       description: 'By the peer itself, with A-IM: cpn-delta: the kinds of messages that it takes.',
-      example: kinds.join(', '),
+      example: peerMessageKinds.join(', '),
+    }),
+  'peer-messages-receipt': z
+    .string()
+    .optional()
+    .meta({
+      maxLength: 128,
+      description: [
+        'By the peer itself: receipt of the last reply that it received, or none. The messages that it names are not repeated. Without',
+        'this header, each message comes once, and is lost with its reply.',
+      ].join('\n'),
+      example: '41.42',
     }),
 });
 
 export interface MapReads {
   readonly maps: MapCache;
   readonly acknowledgements: Pick<Acknowledgements, 'note'>;
-  readonly messages: Pick<PeerMessages, 'open'>;
+  readonly messages: Pick<PeerMessages, 'open' | 'acknowledge'>;
   readonly losses: Pick<LostConnections, 'watch'>;
 }
 
@@ -65,10 +74,13 @@ export function addReadNetworkRoute(
     const isApplied = accepts([request.headers['a-im']].flat().join(), deltaManipulation);
     if (caller.kind === 'peer' && isApplied) acknowledgements.note(caller, revision.revision);
   };
-  const openInbox = (request: FastifyRequest): Inbox | null => {
+  const openInbox = async (request: FastifyRequest, takesDelta: boolean): Promise<Inbox | null> => {
     const caller = callerOf(request);
-    const taken = kinds.filter((kind) => accepts([request.headers['peer-messages']].flat().join(), kind));
-    return caller.kind === 'peer' && taken.length > 0 ? messages.open(caller, taken) : null;
+    if (caller.kind !== 'peer') return null;
+    const receipt = request.headers['peer-messages-receipt'];
+    if (receipt !== undefined) await messages.acknowledge(caller, `${receipt}`);
+    const kinds = peerMessageKinds.filter((kind) => accepts([request.headers['peer-messages']].flat().join(), kind));
+    return takesDelta && kinds.length > 0 ? messages.open(caller, { kinds, hasReceipts: receipt !== undefined }) : null;
   };
   const readConditionally = createConditionalRead(context, createLongPoll(context), acknowledge);
 
@@ -95,6 +107,7 @@ export function addReadNetworkRoute(
         'A whole map in reply to If-None-Match lists in removed which peers are gone since the revision named, as long as the changes',
         'are recorded.',
         'With Peer-Messages in addition, a 226 may come before the wait is over: without changes, and with messages for the caller alone.',
+        'They come again until a request has their receipt in Peer-Messages-Receipt, or for 15 seconds.',
         'A peer of a deleted network gets a 410 with the id and the nonce of the network, for 90 days and with Network-Deletion; without',
         'that header, and any other caller, a 401 or a 404. Another 410 may come from a proxy, and does not state a deletion.',
         'A reply to a peer of which several hosts make requests has Peer-Cloned-Since, until ten minutes after the last sign of that.',
@@ -115,7 +128,7 @@ export function addReadNetworkRoute(
       const since = baseOf(named);
       const takesDelta = since !== null && accepts(request.headers['a-im'], deltaManipulation);
       if (mayWait(request)) losses.watch(callerOf(request), response.raw);
-      const found = await readConditionally(request, response, id, takesDelta ? openInbox(request) : null);
+      const found = await readConditionally(request, response, id, await openInbox(request, takesDelta));
       if (found === null) return response;
       const wanted = { id, revision: found.revision };
       const delta = takesDelta ? await maps.delta(wanted, since) : null;
@@ -127,7 +140,7 @@ export function addReadNetworkRoute(
       response.type('application/json; charset=utf-8');
       // The map cache serialized it with the schema of this status.
       if (base === null) return response.code(200).send(bytes as never);
-      return response.code(226).send(addMessages(bytes, found.messages) as never);
+      return response.code(226).send(addMessages(bytes, found.batch) as never);
     },
   });
 }

@@ -40,36 +40,37 @@ export async function listAddressees(db: Db, network: number, since: string): Pr
 }
 
 export interface StoredMessage {
+  readonly id: number;
   readonly message: PeerMessage;
   /** In milliseconds since 1970. */
   readonly at: number;
 }
 
-/** Returns at most `most` messages since an instant, oldest first, to one caller only. */
-export async function takeMessages(
+/** Lists at most `most` messages for a peer since an instant, oldest first. */
+export async function listMessages(
   db: Db,
   peer: number,
   kinds: readonly PeerMessageKind[],
   { since, most }: { readonly since: string; readonly most: number },
 ): Promise<StoredMessage[]> {
   const rows = await db
-    .deleteFrom('peer_messages')
-    .where('id', 'in', (eb) =>
-      eb
-        .selectFrom('peer_messages')
-        .select('id')
-        .where('peer_id', '=', peer)
-        .where('kind', 'in', kinds)
-        .where('created_at', '>=', since)
-        .orderBy('id')
-        .limit(most),
-    )
-    .returning(['id', 'kind', 'data', 'created_at'])
+    .selectFrom('peer_messages')
+    .select(['id', 'kind', 'data', 'created_at'])
+    .where('peer_id', '=', peer)
+    .where('kind', 'in', kinds)
+    .where('created_at', '>=', since)
+    .orderBy('id')
+    .limit(most)
     .execute();
-  return rows
-    .toSorted((one, other) => one.id - other.id)
-    .map(({ kind, data, created_at }) => ({
-      message: { kind, data: JSON.parse(data) },
-      at: Date.parse(created_at),
-    }));
+  return rows.map(({ id, kind, data, created_at }) => ({
+    id,
+    message: { kind, data: JSON.parse(data) },
+    at: Date.parse(created_at),
+  }));
+}
+
+/** Deletes these messages, if they are for the peer. */
+export async function deleteMessages(db: Db, peer: number, ids: readonly number[]): Promise<void> {
+  if (ids.length === 0) return;
+  await db.deleteFrom('peer_messages').where('peer_id', '=', peer).where('id', 'in', ids).execute();
 }
