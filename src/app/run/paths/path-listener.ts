@@ -17,7 +17,9 @@ import { findPathPeers, type PathPeer, probesFrom, removeTrial } from './path-pe
 import { PathRecorder } from './path-recorder.ts';
 import { PathSignals } from './path-signals.ts';
 import { PathsInUse } from './paths-in-use.ts';
+import { RequestSchedule } from './request-schedule.ts';
 import { type AttemptResult, runAttempt } from './run-attempt.ts';
+import { UnprobedPaths } from './unprobed-paths.ts';
 
 /** The most attempts and paths of a host at once, as in the contract. */
 const mostPairs = 32;
@@ -27,13 +29,6 @@ const anyIpv6 = parseAddress('2001:db8::1');
 const mostObservers = 8;
 /** The most endpoints in one request, as in the contract. */
 const mostObserved = 64;
-/** The first pause in milliseconds after an attempt without endpoints, which doubles. */
-const soonMs = 1_500;
-/** Milliseconds between two requests for one peer, which double from the first to the last. */
-const retry = { baseMs: 5_000, capMs: 160_000 };
-
-/** Milliseconds without another path to a peer that answered nothing over one. */
-const silentMs = 30 * 60_000;
 
 type AttemptParameters = Parameters<typeof runAttempt> extends [unknown, ...infer Rest] ? Rest : never;
 
@@ -68,12 +63,8 @@ export class PathListener implements PassListener {
   #observing: Promise<void> | null = null;
   /** Peers whose paths ended when this host moved. */
   readonly #moved = new Set<number>();
-  /** How often a path to each peer was requested since it last had one, and when to do so again. */
-  readonly #requests = new Map<number, { readonly count: number; readonly nextAt: number }>();
-  /** Peers whose path is proven by a handshake alone. */
-  readonly #byHandshake = new Set<number>();
-  /** Peers that answered nothing over such a path, and until when none is used again. */
-  readonly #silent = new Map<number, number>();
+  readonly #requests = new RequestSchedule(() => this.#now());
+  readonly #unprobed = new UnprobedPaths(() => this.#now());
   #evaluation: Evaluation | null = null;
   /** True from a move to the next pass: the latest one observed another place. */
   #isStale = false;
@@ -204,36 +195,24 @@ export class PathListener implements PassListener {
     return saved !== null && isJoined(saved) ? saved.options : state.options;
   }
 
-  /** Requests paths to the peers with these addresses. */
-  #want(addresses: readonly string[]): void {
+  /** Requests paths to the peers with these addresses. Returns true if one is due. */
+  #want(addresses: readonly string[]): boolean {
     const evaluation = this.#evaluation;
-    if (evaluation === null) return;
+    if (evaluation === null) return false;
     const isUsed = new Set(addresses.map((each) => `${each}`));
     const busy = new Set([...this.#attempts.keys(), ...this.#paths.ids]);
-    const now = this.#now();
-    const isDue = (id: number) => now >= (this.#requests.get(id)?.nextAt ?? 0);
     const wanted = [...this.#peers.values()]
-      .filter(({ id, address }) => !busy.has(id) && isUsed.has(address) && isDue(id))
+      .filter(({ id, address }) => !busy.has(id) && isUsed.has(address) && this.#requests.isDue(id))
       .map(({ id }) => id)
       .slice(0, Math.max(0, mostPairs - busy.size));
-    for (const id of wanted) {
-      const count = (this.#requests.get(id)?.count ?? 0) + 1;
-      const pause = Math.min(retry.baseMs * 2 ** (count - 1), retry.capMs) * (0.8 + 0.4 * Math.random());
-      this.#requests.set(id, { count, nextAt: now + pause });
-    }
+    for (const id of wanted) this.#requests.note(id);
     if (wanted.length > 0) void this.#request(wanted, evaluation);
+    return wanted.length > 0;
   }
 
   async #request(wanted: readonly number[], evaluation: Evaluation): Promise<void> {
     const isTaken = await this.#signals.send({ wanted: [...wanted], candidates: await this.#candidates(evaluation) });
-    if (!isTaken) for (const peer of wanted) this.#requests.delete(peer);
-  }
-
-  /** A connector may observe both hosts soon: nothing was sent to the peer. */
-  #requestSoon(peer: number): void {
-    const { count, nextAt } = this.#requests.get(peer) ?? { count: 1, nextAt: Number.POSITIVE_INFINITY };
-    const soon = this.#now() + soonMs * 2 ** (count - 1);
-    this.#requests.set(peer, { count, nextAt: Math.min(nextAt, soon) });
+    if (!isTaken) for (const peer of wanted) this.#requests.forget(peer);
   }
 
   async #try(evaluation: Evaluation, message: TryMessage): Promise<void> {
@@ -245,7 +224,7 @@ export class PathListener implements PassListener {
     if (message.endpoints.length === 0) {
       const { own, peer: other } = message.nats ?? {};
       const outcome = own === 'symmetric' || other === 'symmetric' ? 'blocked' : 'no-endpoints';
-      if (outcome === 'no-endpoints') this.#requestSoon(peer.id);
+      if (outcome === 'no-endpoints') this.#requests.hurry(peer.id);
       return this.#recorder.attempted(peer.id, message, { own: listOwn(evaluation), tried: [], outcome });
     }
     const gone = new AbortController();
@@ -285,12 +264,8 @@ export class PathListener implements PassListener {
   /** A handshake proves no path to a peer that answered nothing over the last one. */
   async #runAttempt(...[peer, message, run, signal]: AttemptParameters): Promise<AttemptResult> {
     const result = await runAttempt(this.#tools, peer, message, run, signal);
-    if (result.provenBy === 'probe') this.#silent.delete(peer.id);
-    if (result.provenBy !== 'handshake') return result;
-    if ((this.#silent.get(peer.id) ?? 0) <= this.#now()) {
-      this.#byHandshake.add(peer.id);
-      return result;
-    }
+    if (result.provenBy === 'probe') this.#unprobed.clear(peer.id);
+    if (result.provenBy !== 'handshake' || this.#unprobed.accept(peer.id)) return result;
     await this.#tools.host.apply(removeTrial(this.#link, peer));
     const tried = result.tried.map(({ endpoint, outcome }) => {
       return { endpoint, outcome: outcome === 'reached' ? ('handshake' as const) : outcome };
@@ -300,12 +275,11 @@ export class PathListener implements PassListener {
 
   #onSwitch({ id }: PathPeer, to: 'direct' | 'relayed', why: PathEnd | null): void {
     this.#trigger();
-    this.#requests.delete(id);
+    this.#requests.forget(id);
     this.#recorder.switched(id, to, why);
-    if (why === 'lost' && this.#byHandshake.has(id)) this.#silent.set(id, this.#now() + silentMs);
-    if (to === 'relayed') this.#byHandshake.delete(id);
+    if (to === 'relayed') this.#unprobed.end(id, why);
+    this.#destinations.hurry();
     if (to === 'direct') this.#signals.settle(id);
-    else this.#destinations.hurry();
     if (why === null) return;
     if (why !== 'idle') this.#renewWait();
     this.#signals.end(id, why);

@@ -37,12 +37,14 @@ class Clock {
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
     return new Promise((wake) => {
       this.#sleeping.push({ at: this.#host.seconds + milliseconds / 1000, wake });
+      if (signal?.aborted) wake();
       signal?.addEventListener('abort', () => wake());
     });
   }
 
   async advance(): Promise<void> {
     for (let turn = 0; turn < 10; turn += 1) await setImmediate();
+    if (this.#sleeping.length === 0) return;
     const next = Math.min(...this.#sleeping.map(({ at }) => at));
     this.#host.seconds = Math.max(this.#host.seconds, next);
     const due = this.#sleeping.filter(({ at }) => at <= next);

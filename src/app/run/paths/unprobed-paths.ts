@@ -1,0 +1,36 @@
+import type { PathEnd } from '../../../core/paths/direct-paths.ts';
+
+/** Milliseconds without another path to a peer that answered nothing over one. */
+const silentMs = 30 * 60_000;
+
+/**
+ * Peers whose path only a handshake proves. A firewall may drop all else: a peer that answers
+ * nothing over such a path gets none for a while.
+ */
+export class UnprobedPaths {
+  readonly #now: () => number;
+  readonly #inUse = new Set<number>();
+  /** Until when a peer gets no such path. */
+  readonly #silent = new Map<number, number>();
+
+  /** @param now milliseconds of a monotonic clock */
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** False if the peer answered nothing over its last path. */
+  accept(peer: number): boolean {
+    if ((this.#silent.get(peer) ?? 0) > this.#now()) return false;
+    this.#inUse.add(peer);
+    return true;
+  }
+
+  /** The peer answered a probe. */
+  clear(peer: number): void {
+    this.#silent.delete(peer);
+  }
+
+  end(peer: number, why: PathEnd | null): void {
+    if (this.#inUse.delete(peer) && why === 'lost') this.#silent.set(peer, this.#now() + silentMs);
+  }
+}
