@@ -99,6 +99,8 @@ export class PathsInUse {
       await this.#tools.host.apply(
         isDirect ? switchToPath(this.#link, peer) : switchToRelay(this.#link, peer, evaluation, others),
       );
+      // The other side has no answer from now on. The next pass finds what the map requires.
+      if (!isDirect) await this.#tools.host.apply(removeTrial(this.#link, peer));
       const facts = { interface: this.#link, peer: peer.name };
       if (isDirect) this.#tools.log.info(facts, 'a peer is reached directly');
       else
