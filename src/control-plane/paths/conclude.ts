@@ -3,7 +3,7 @@ import { familyOf, maskPrefix } from '../../core/net/cidr.ts';
 import { tryParseSocket } from '../../core/net/endpoint.ts';
 import { choosePairCandidates } from '../../core/paths/candidates.ts';
 import { listKinds } from '../../core/paths/schedule-candidates.ts';
-import { listEndpoints, listPeersAmong } from '../store/peers/peer-lists.ts';
+import { findRelays, listPeersAmong } from '../store/peers/peer-lists.ts';
 import { countStarts, insertStarts } from '../store/peers/peer-pairs.ts';
 import { isHidden, listObservers } from './observers.ts';
 import { beginTrying, isUnderWay, type Pair, restLong, restShort } from './pair.ts';
@@ -31,9 +31,7 @@ export async function conclude(round: Round, gathered: Pair, isDue: boolean): Pr
   if (!isDue && !(isStated(gathered, a, one) && isStated(gathered, b, other))) return;
   if (!isDue && !(isObserved(gathered, one) && isObserved(gathered, other))) return observe(round, gathered);
   if (one === null || other === null || !(await areHidden(round, a, b))) return round.set(restShort(gathered, now));
-  const peers = await listEndpoints(db, network.id);
-  const taken = new Set([...peers.map(({ endpoint }) => endpoint), ...round.ownSockets]);
-  const scope = { range: network.range, routes: network.routes, taken };
+  const scope = { range: network.range, routes: network.routes, taken: await listTaken(round) };
   const { endpoints, nats, observed, isBlocked } = choosePairCandidates([one, other], scope, mostCandidates);
   const pair = { ...gathered, data: { ...gathered.data, nats } };
   const [forOther, forOne] = await countAndLimit(round, endpoints);
@@ -52,6 +50,12 @@ export async function conclude(round: Round, gathered: Pair, isDue: boolean): Pr
 async function areHidden({ db, network }: Round, a: number, b: number): Promise<boolean> {
   const peers = await listPeersAmong(db, network.id, { ids: [a, b], withOwnRoutes: false });
   return peers.length === 2 && peers.every(isHidden);
+}
+
+/** Not the endpoints of other peers: a member could name the socket at which a host is observed. */
+async function listTaken({ db, network, ownSockets }: Round): Promise<ReadonlySet<string>> {
+  const { connectors = [] } = (await findRelays(db, network.id)) ?? {};
+  return new Set([...connectors.flatMap(({ endpoint }) => endpoint ?? []), ...ownSockets]);
 }
 
 /** The peer that began the attempt stated its endpoints with that. */

@@ -2,7 +2,7 @@ import type { ObservedEndpoint } from '../../contract/paths.ts';
 import { formatEndpoint, tryParseSocket } from '../../core/net/endpoint.ts';
 import type { StatedEndpoints } from '../../core/paths/candidates.ts';
 import {
-  findObservedOfOthers,
+  findSocketsOfOthers,
   listEndpointsOf,
   type StoredEndpoints,
   saveEndpoints,
@@ -86,7 +86,7 @@ export async function readStated(
     ...{ source: self.address ?? '', own, ownAt: Date.parse(self.at) },
     observed: seen.map(({ endpoint, stood }) => ({ endpoint, stood: stood === 1 })),
     observedAt: seen.map(({ at }) => Date.parse(at)),
-    claimed: new Set(await findObservedOfOthers(db, network, peer, own)),
+    claimed: new Set(await findSocketsOfOthers(db, network, peer, own)),
   };
 }
 

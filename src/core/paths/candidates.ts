@@ -19,13 +19,13 @@ export interface CandidateScope {
   readonly range: Prefix;
   /** A default route excludes nothing: WireGuard's own packets bypass it. */
   readonly routes: readonly Prefix[];
-  /** Sockets of others, as {@link formatEndpoint} writes them. No attempt sends packets there. */
+  /** Sockets at which no peer is tried, as {@link formatEndpoint} writes them. */
   readonly taken: ReadonlySet<string>;
 }
 
 /**
  * Returns the sockets among these texts at which a peer of the network may be tried, each once.
- * Never a name, a special address, one inside the network or its routes, or a socket of others.
+ * Never a name, a special address, one inside the network or its routes, or a socket that is taken.
  */
 export function filterCandidates(
   texts: readonly string[],
@@ -62,7 +62,7 @@ export interface StatedEndpoints {
   /** Its own addresses, by its own statement. */
   readonly own: readonly string[];
   readonly observed: readonly Observation[];
-  /** Excludes endpoints that the peer alone states, such as those observed of other peers. */
+  /** Sockets of other peers. They exclude endpoints that the peer alone states. */
   readonly claimed: ReadonlySet<string>;
 }
 

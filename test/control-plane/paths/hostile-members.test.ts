@@ -33,6 +33,26 @@ test('what a member claims to be its endpoints is given to no one where it may b
   }
 });
 
+test('whatever endpoint a member names, a host is tried where it is observed, and no host at a connector', async () => {
+  const { one, relay, add, state, take, plane, network } = await startPaths();
+  const second = await add({ peer_type: 'connector', endpoint: '198.51.100.2:51820' });
+  const attacker = await add();
+  for (const [socket, isTried] of [
+    ['203.0.113.99:4711', true],
+    ['[2001:db8::99]:4711', true],
+    ['198.51.100.2:51820', false],
+  ] as const) {
+    const two = await add();
+    const { token } = attacker;
+    await plane.call('PATCH', `/api/networks/${network}/peers/${attacker.id}`, { token, body: { endpoint: socket } });
+    await state(one, { candidates: [ownOf(one)], wanted: [two.id] });
+    await state(two, { candidates: [] });
+    for (const observer of [relay, second]) await state(observer, observedAs(socket, two));
+    for (const observer of [relay, second]) await state(observer, observedAs('203.0.113.2:1', one));
+    expect([socket, endpointsIn(await take(one))]).toEqual([socket, isTried ? [socket] : []]);
+  }
+});
+
 test('the control plane’s own sockets are no endpoint of a peer, whatever a connector observes', async () => {
   const office = await startPaths({
     publicUrls: [new URL('https://192.0.2.44'), new URL('http://[2001:db8::44]:8080')],

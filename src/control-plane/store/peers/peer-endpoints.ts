@@ -25,21 +25,23 @@ export async function listEndpointsOf(db: Db, peers: readonly number[], since: s
     .execute();
 }
 
-/** Returns those of the endpoints that connectors observe of other peers than this one. */
-export async function findObservedOfOthers(
+/**
+ * Returns those of the endpoints that other peers than this one have in the map, or that connectors
+ * observe of them.
+ */
+export async function findSocketsOfOthers(
   db: Db,
   network: number,
   peer: number,
   endpoints: readonly string[],
 ): Promise<readonly string[]> {
   if (endpoints.length === 0) return [];
-  const rows = await db
-    .selectFrom('peer_endpoints')
-    .select('endpoint')
-    .distinct()
+  const listed = db.selectFrom('peers').select('endpoint').where('id', '!=', peer);
+  const observed = db.selectFrom('peer_endpoints').select('endpoint').where('peer_id', '!=', peer);
+  const rows = await listed
     .where('network_id', '=', network)
     .where('endpoint', 'in', endpoints)
-    .where('peer_id', '!=', peer)
+    .union(observed.where('network_id', '=', network).where('endpoint', 'in', endpoints))
     .execute();
   return rows.flatMap(({ endpoint }) => endpoint ?? []);
 }
