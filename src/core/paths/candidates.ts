@@ -92,7 +92,7 @@ export function choosePairCandidates(
   const [one, other] = [readStatement(given[0], scope), readStatement(given[1], scope)];
   const nats = [one.nat, other.nat] as const;
   const isBlocked = nats.includes('symmetric') && !nats.includes('steady');
-  const isOneSite = one.sites.some((site) => other.sites.includes(site));
+  const isOneSite = one.site !== null && one.site === other.site;
   // A host that hides its own addresses would reveal one if it sent to those of the other.
   const bothLan = isOneSite && one.lan.length > 0 && other.lan.length > 0;
   const bothSix = one.six.length > 0 && other.six.length > 0;
@@ -118,7 +118,8 @@ interface Statement {
   /** Public IPv4 sockets, as connectors observe them. */
   readonly mapped: readonly SocketEndpoint[];
   readonly nat: NatKind;
-  readonly sites: readonly string[];
+  /** The same for hosts that seem to be at one site; null if it is unknown. */
+  readonly site: string | null;
 }
 
 function readStatement({ source, own, observed, claimed }: StatedEndpoints, scope: CandidateScope): Statement {
@@ -138,28 +139,21 @@ function readStatement({ source, own, observed, claimed }: StatedEndpoints, scop
     six: all.filter((socket) => isSix(socket) && !isLan(socket)),
     mapped,
     nat: guessNat(mapped, believed.filter(isMapped).length),
-    sites: listSites(source, seen),
+    site: siteOf(source, stated),
   };
 }
 
 /**
- * A requester cannot forge its source, and so not its site. What connectors observe counts for the
- * other family, and without a source: a request may have a zone in it, or none that is public.
+ * Hosts behind one public IPv4 address, or in one IPv6 subnet, seem to be at one site. A requester
+ * cannot forge its source; a packet to a connector may have a forged one.
  */
-function listSites(source: string, seen: readonly SocketEndpoint[]): string[] {
+function siteOf(source: string, stated: readonly SocketEndpoint[]): string | null {
   const address = tryParseAddress(source);
-  const isKnown = address !== null && !isPrivate(hostPrefix(address));
-  const others = seen.map(({ host }) => host).filter((host) => !isKnown || familyOf(host) !== familyOf(address));
-  return [...(address === null ? [] : [address]), ...others].flatMap(siteOf);
-}
-
-/** Hosts behind one public IPv4 address, or in one IPv6 subnet, seem to be at one site. */
-function siteOf(address: Address): string[] {
-  // Behind a proxy on its own host, the control plane sees loopback as the source of all.
-  if (specialRanges.some(([range]) => covers(range, address))) return [];
-  if (isPrivate(hostPrefix(address))) return ['private'];
-  if (familyOf(address) === 4) return [address];
-  return covers(globalRange, address) ? [maskPrefix(`${address}/64`)] : [];
+  if (address === null || specialRanges.some(([range]) => covers(range, address))) return null;
+  // A proxy or a NAT is the source of all hosts behind it. Without one, the host has the address.
+  if (isPrivate(hostPrefix(address))) return stated.some(({ host }) => host === address) ? 'private' : null;
+  if (familyOf(address) === 4) return address;
+  return covers(globalRange, address) ? maskPrefix(`${address}/64`) : null;
 }
 
 function guessNat(mapped: readonly SocketEndpoint[], observers: number): NatKind {

@@ -79,19 +79,18 @@ describe('choosePairCandidates', () => {
     };
     expect(isGiven({}, {})).toBe(true);
     expect(isGiven({}, { source: '198.51.100.1' })).toBe(false);
-    // The control plane sees one of both over IPv6, and a connector both behind one address.
-    expect(isGiven({ source: '2001:db8::1', observed: stood('203.0.113.1:7') }, {})).toBe(true);
     expect(isGiven({ source: '2001:db8::1' }, { source: '2001:db8::ffff' })).toBe(true);
     expect(isGiven({ source: '2001:db8::1' }, { source: '2001:db8:0:1::1' })).toBe(false);
     // The control plane is in their LAN.
     expect(isGiven({ source: '192.168.1.1' }, { source: '192.168.1.2' })).toBe(true);
+    // A proxy or a NAT is the source of one or both.
+    expect(isGiven({ source: '192.168.1.254' }, { source: '192.168.1.254' })).toBe(false);
+    expect(isGiven({ source: '192.168.1.1' }, { source: '192.168.1.254' })).toBe(false);
   });
 
   it('gives a private address that a connector observes to hosts at the same site alone', () => {
-    const near = { source: '192.168.1.1', observed: stood('192.168.1.1:51820') };
-    expect(choose(near, { source: '192.168.1.2', own: ['192.168.1.2:51820'] }).endpoints[0]).toEqual([
-      '192.168.1.1:51820',
-    ]);
+    const near = { observed: stood('192.168.1.1:51820') };
+    expect(choose(near, { own: ['192.168.1.2:51820'] }).endpoints[0]).toEqual(['192.168.1.1:51820']);
     expect(choose(near, remote).endpoints[0]).toEqual([]);
   });
 
@@ -102,14 +101,14 @@ describe('choosePairCandidates', () => {
     ).toEqual([]);
   });
 
-  it('believes the source of requests, which no packet forges, and no endpoint of the same family', () => {
-    const own = ['192.168.1.1:51820'];
-    const other = { own: ['192.168.1.2:51820'], source: '198.51.100.9' };
-    expect(choose({ own }, { ...other, observed: stood(here) }).endpoints[0]).not.toContain(own[0]);
-    expect(choose({ own }, { ...other, source: '2001:db8:9::9', observed: stood(here) }).endpoints[0]).toContain(
-      own[0],
-    );
-  });
+  it.each(['198.51.100.9', '2001:db8:9::9', '192.168.1.254', ''])(
+    'believes the source of requests, which no packet forges, and no observation: %j',
+    (source) => {
+      const own = ['192.168.1.1:51820'];
+      const other = { own: ['192.168.1.2:51820'], source, observed: stood(here) };
+      expect(choose({ own }, other).endpoints[0]).not.toContain(own[0]);
+    },
+  );
 
   it('gives no IPv6 address that an IPv4 address is part of', () => {
     const own = [
