@@ -36,6 +36,8 @@ export interface PairData {
   readonly tried?: Readonly<Record<string, FailedAttempt['tried']>>;
   /** Why a host returned to the relay, or gave up the attempt. */
   readonly ended?: PathEnd;
+  /** When new endpoints let the next attempt begin sooner. */
+  readonly resets?: readonly number[];
   /** True if the last event of the pair states a direct path. */
   readonly isAnnounced?: boolean;
 }
@@ -44,10 +46,12 @@ export interface PairData {
 export const attemptMs = 20_000;
 /** A host with a direct path no longer reaches the peer through a relay. */
 const switchedMs = 30_000;
-/** A path that was used for this long was no false start. */
+/** A path that stood for this long was no false start. */
 const steadyMs = 30_000;
-/** The shortest time between two attempts of a pair, even if its endpoints change all the time. */
+/** The shortest time between two attempts of a pair. More resets of its backoff double it. */
 const shortestMs = 5_000;
+/** How long a reset counts. */
+const resetMs = 30 * 60_000;
 /** The first backoff after an attempt in which nothing was sent. */
 const unsentMs = 1_000;
 const firstBackoffMs = 30_000;
@@ -83,10 +87,10 @@ export function start(pair: Pair | undefined, { peers, by, observers, now, rando
   const [a, b] = [Math.min(...peers), Math.max(...peers)];
   const tries = (pair?.tries ?? 0) + 1;
   const attempt = pair === undefined ? first : pair.attempt + 1;
-  const { isAnnounced, ended } = pair?.data ?? {};
+  const { isAnnounced, ended, resets } = pair?.data ?? {};
   // An event that is due states why the path before ended.
   const due = { ...(isAnnounced && { isAnnounced, ...(ended && { ended }) }) };
-  const data = { by, observers, proven: [], ...due };
+  const data = { by, observers, proven: [], ...due, ...(resets && { resets }) };
   const nextAt = now + backoffOf(tries, random);
   return { a, b, state: 'gathering', attempt, tries, startedAt: now, at: now, nextAt, data };
 }
@@ -118,22 +122,25 @@ export function prove(pair: Pair, peer: number, now: number): Pair {
   return proven.length < 2 ? next : { ...next, state: 'direct', at: now };
 }
 
-/**
- * Ends a direct path. After an idle path, and after one that was used for a while, the next attempt
- * may begin at once.
- */
+/** Ends a direct path. After one that stood for a while, the next attempt may begin at once. */
 export function end(pair: Pair, why: PathEnd, now: number, random: number): Pair {
-  const isAtOnce = why === 'idle' || now - pair.at >= steadyMs;
+  const isAtOnce = now - pair.at >= steadyMs;
   const ended = { ...pair, data: { ...pair.data, ended: why } };
   return isAtOnce ? { ...ended, state: 'resting', at: now, tries: 0, nextAt: now } : rest(ended, now, random);
 }
 
-/** The endpoints of a peer changed: a resting pair may begin soon. */
+/**
+ * The endpoints of a peer changed: a resting pair may begin soon. A member can change its endpoints
+ * all the time, and each attempt costs the other host: after two resets, each one comes later.
+ */
 export function reconsider(pair: Pair, now: number): Pair {
-  if (pair.state !== 'resting') return pair;
-  const soon = Math.max(now, pair.startedAt + shortestMs);
-  if (pair.tries === 0 && pair.nextAt <= soon) return pair;
-  return { ...pair, tries: 0, nextAt: Math.min(pair.nextAt, soon) };
+  const { state, tries, nextAt, startedAt, data } = pair;
+  if (state !== 'resting') return pair;
+  const resets = (data.resets ?? []).filter((at) => now - at < resetMs);
+  const soon = Math.max(now, startedAt + shortestMs * 2 ** Math.max(0, resets.length - 1));
+  const isReset = tries === 0 && nextAt <= soon;
+  if (isReset || soon > Math.max(now, nextAt)) return pair;
+  return { ...pair, tries: 0, nextAt: Math.min(nextAt, soon), data: { ...data, resets: [...resets, now] } };
 }
 
 function backoffOf(tries: number, random: number): number {

@@ -167,6 +167,23 @@ test('endpoints that change all the time start no attempt sooner than in five se
   expect([await flap(4), await flap(5)]).toEqual([1, 0]);
 });
 
+test.each<[string, (port: number, peer: number) => PathSignals]>([
+  ['endpoints that change', (port) => ({ candidates: [`192.168.1.7:${port}`] })],
+  ['moves', (_, peer) => ({ candidates: [], ended: [{ peer, why: 'moved' }] })],
+])('with %s all the time, attempts begin later and later', async (_, signalsOf) => {
+  const office = await startPaths();
+  const { one, two, state, take, plane } = office;
+  let attempt = attemptIn((await startTrying(office))[0]);
+  for (const [port, seconds] of [5, 5, 10, 20].entries()) {
+    await state(one, { failed: [{ peer: two.id, attempt, tried: [] }] });
+    plane.clock.advance((seconds - 1) * 1000);
+    await state(one, { ...signalsOf(port + 1, two.id), wanted: [two.id] });
+    expect([seconds, await take(two)]).toEqual([seconds, []]);
+    plane.clock.advance(1000);
+    attempt = attemptIn((await startTrying(office, [[`192.168.1.9:${port + 1}`], []]))[0]);
+  }
+});
+
 test('a stale id, an id of another network, and the own id are ignored, and the rest counts', async () => {
   const { one, two, add, state, pairs, plane, token, network } = await startPaths();
   const gone = await add();

@@ -65,6 +65,29 @@ describe('the backoff', () => {
     expect(reconsider({ ...worn, nextAt: now }, now + minute).nextAt).toBe(now);
     for (const pair of [begin(), trying, directOf(now)]) expect(reconsider(pair, now + minute)).toBe(pair);
   });
+
+  test('begins again less than once a minute where endpoints change all the time', () => {
+    let pair = rest(begin(), now, 0.5);
+    const starts: number[] = [];
+    for (let at = now; at < now + 120 * minute; at += 1000) {
+      pair = reconsider(pair, at);
+      if (!mayStart(pair, at)) continue;
+      pair = rest(begin(pair, at), at, 0.5);
+      starts.push((at - now) / 1000);
+    }
+    expect(starts.slice(0, 4)).toEqual([5, 10, 20, 40]);
+    expect(starts.length).toBeLessThan(120);
+    expect(pair.data.resets?.length).toBeLessThan(10);
+  });
+
+  test('begins again at once for a host that moves ten times an hour', () => {
+    let pair = rest(begin(), now, 0.5);
+    for (let at = now; at < now + 120 * minute; at += 6 * minute) {
+      pair = rest(begin(rest(begin(pair, at), at, 0.5), at + minute), at + minute, 0.5);
+      pair = reconsider(pair, at + 6 * minute);
+      expect([mayStart(pair, at + 6 * minute), pair.tries]).toEqual([true, 0]);
+    }
+  });
 });
 
 test('a path is direct once both have proven it', () => {
@@ -86,18 +109,15 @@ test('a direct path is lost if one of both wants it again, once both must have s
 });
 
 describe('the end of a direct path', () => {
-  const atOnce = { state: 'resting', tries: 0 };
   test.each(['idle', 'lost', 'moved'] as const)(
     'that was used for a while allows the next attempt at once: %s',
     (why) => {
       const at = now + minute;
-      expect(end(directOf(now), why, at, 0.5)).toMatchObject({ ...atOnce, nextAt: at });
+      expect(end(directOf(now), why, at, 0.5)).toMatchObject({ state: 'resting', tries: 0, nextAt: at });
     },
   );
 
-  test('that was a false start counts as a failure, unless it was idle', () => {
-    expect(end(directOf(now), 'lost', now + 1000, 0.5)).toMatchObject({ tries: 1, nextAt: now + 31_000 });
-    expect(end(directOf(now), 'moved', now + 1000, 0.5)).toMatchObject({ tries: 1, nextAt: now + 31_000 });
-    expect(end(directOf(now), 'idle', now + 1000, 0.5)).toMatchObject({ ...atOnce, nextAt: now + 1000 });
+  test.each(['idle', 'lost', 'moved'] as const)('that was a false start counts as a failure: %s', (why) => {
+    expect(end(directOf(now), why, now + 1000, 0.5)).toMatchObject({ tries: 1, nextAt: now + 31_000 });
   });
 });

@@ -65,6 +65,7 @@ test('a pair that keeps changing has a few events, and the last one states its p
   const { one, two, state, plane } = office;
   for (let round = 0; round < 5; round += 1) {
     await becomeDirect(office);
+    plane.clock.advance(30_000);
     await state(one, { ended: [{ peer: two.id, why: 'idle' }] });
   }
   await becomeDirect(office);
