@@ -12,6 +12,8 @@ import { readStated, saveObserved, saveOwn } from './statements.ts';
 const mostPairs = 32;
 /** Attempts of one host at once: it sends only so many packets. */
 const mostUnderWay = 8;
+/** Those of them that other hosts began: the rest is for the peers that the host itself names. */
+const mostOfOthers = 4;
 /** Milliseconds from the message to the moment at which both hosts use the path. */
 const switchInMs = 300;
 
@@ -105,8 +107,8 @@ async function startWanted(round: Round, sender: StoredPeer, wanted: readonly St
   const { now, network } = round;
   const self = sender.id;
   const isSpare = (peer: number) => {
-    const { underWay, used } = round.countOf(peer);
-    return underWay < mostUnderWay && used < mostPairs;
+    const { underWay, ofOthers, used } = round.countOf(peer);
+    return underWay < mostUnderWay && used < mostPairs && (peer === self || ofOthers < mostOfOthers);
   };
   for (const peer of wanted) {
     const pair = round.pairOf(self, peer.id);

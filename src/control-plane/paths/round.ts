@@ -117,12 +117,16 @@ export class Round {
     this.#messages.push([peer, message]);
   }
 
-  /** How many attempts of a peer are under way, and how many direct paths began recently. */
-  countOf(peer: number): { readonly underWay: number; readonly used: number } {
+  /**
+   * How many attempts of a peer are under way, how many of these another peer began, and how many
+   * pairs try or have a direct path that began recently.
+   */
+  countOf(peer: number): { readonly underWay: number; readonly ofOthers: number; readonly used: number } {
     const pairs = this.pairsOf(peer);
-    const underWay = pairs.filter((pair) => isUnderWay(pair, this.now)).length;
-    const direct = pairs.filter(({ state, at }) => state === 'direct' && this.now - at < statementsMs).length;
-    return { underWay, used: underWay + direct };
+    const underWay = pairs.filter((pair) => isUnderWay(pair, this.now));
+    const ofOthers = underWay.filter(({ data }) => data.by !== peer);
+    const direct = pairs.filter(({ state, at }) => state === 'direct' && this.now - at < statementsMs);
+    return { underWay: underWay.length, ofOthers: ofOthers.length, used: underWay.length + direct.length };
   }
 
   async close(): Promise<Outcome> {

@@ -184,6 +184,17 @@ test.each<[string, (port: number, peer: number) => PathSignals]>([
   }
 });
 
+test('attempts that others begin leave room for those that a host wants', async () => {
+  const { one, two, add, state, pairs } = await startPaths();
+  for (let count = 0; count < 8; count += 1) await state(await add(), { candidates: [], wanted: [one.id] });
+  expect(await pairs()).toHaveLength(4);
+  const wanted = [two.id];
+  for (let count = 0; count < 4; count += 1) wanted.push((await add()).id);
+  await state(one, { candidates: [], wanted });
+  const begun = (await pairs()).filter(({ data }) => JSON.parse(data).by === one.id);
+  expect(begun.map(({ b }) => b)).toEqual(wanted.slice(0, 4));
+});
+
 test('a stale id, an id of another network, and the own id are ignored, and the rest counts', async () => {
   const { one, two, add, state, pairs, plane, token, network } = await startPaths();
   const gone = await add();
