@@ -91,7 +91,8 @@ export const PathSignals = z
       .max(mostCandidates)
       .optional()
       .meta({
-        description: 'Own endpoints of the host on its links. They replace its earlier ones, and hold for 10 minutes.',
+        description:
+          'Own endpoints of the host on its links. They replace its earlier ones, and count for attempts that begin within 20 seconds.',
         example: ['192.168.1.7:51820', '[2001:db8::1]:51820'],
       }),
     observed: z.array(ObservedEndpoint).max(mostObserved).optional().meta({

@@ -28,7 +28,7 @@ export async function conclude(round: Round, gathered: Pair, isDue: boolean): Pr
   const { a, b, attempt, startedAt } = gathered;
   const place = { network: network.id, now, since: startedAt };
   const [one, other] = [await readStated(db, a, place), await readStated(db, b, place)];
-  if (!isDue && !(isStated(gathered, a, one) && isStated(gathered, b, other))) return;
+  if (!isDue && [one, other].some((stated) => stated === null || stated.ownAt < startedAt)) return;
   if (!isDue && !(isObserved(gathered, one) && isObserved(gathered, other))) return observe(round, gathered);
   if (one === null || other === null || !(await areHidden(round, a, b))) return round.set(restShort(gathered, now));
   const scope = { range: network.range, routes: network.routes, taken: await listTaken(round) };
@@ -56,12 +56,6 @@ async function areHidden({ db, network }: Round, a: number, b: number): Promise<
 async function listTaken({ db, network, ownSockets }: Round): Promise<ReadonlySet<string>> {
   const { connectors = [] } = (await findRelays(db, network.id)) ?? {};
   return new Set([...connectors.flatMap(({ endpoint }) => endpoint ?? []), ...ownSockets]);
-}
-
-/** The peer that began the attempt stated its endpoints with that. */
-function isStated({ startedAt, data }: Pair, peer: number, stated: Stated | null): boolean {
-  if (stated === null) return false;
-  return peer === data.by || stated.ownAt >= startedAt;
 }
 
 function isObserved({ startedAt, data }: Pair, stated: Stated | null): boolean {

@@ -6,7 +6,7 @@ import { conclude } from './conclude.ts';
 import { isHidden, isObserver, listObservers } from './observers.ts';
 import { end, isLost, isUnderWay, mayStart, type Pair, prove, reconsider, rest, start } from './pair.ts';
 import { firstAttempt, type Round } from './round.ts';
-import { readStated, saveObserved, saveOwn } from './statements.ts';
+import { saveObserved, saveOwn } from './statements.ts';
 
 /** Pairs of one host that have a direct path or try for one. */
 const mostPairs = 32;
@@ -39,11 +39,8 @@ export async function receiveSignals(round: Round, caller: PeerCaller, signals: 
   for (const peer of moved) for (const pair of round.pairsOf(peer)) reconsiderIn(round, pair);
   for (const { peer, attempt } of (signals.proven ?? []).filter(isOther)) takeProof(round, self, peer, attempt);
   const wanted = [...new Set(signals.wanted ?? [])].filter((peer) => isOther({ peer }));
-  await startWanted(
-    round,
-    sender,
-    wanted.flatMap((id) => peers.get(id) ?? []),
-  );
+  const wantedPeers = wanted.flatMap((id) => peers.get(id) ?? []);
+  await startWanted(round, sender, wantedPeers, candidates !== undefined);
   const stated = [...(candidates ? [self] : []), ...observed.map(({ peer }) => peer)];
   const gathering = new Set(stated.flatMap((peer) => round.pairsOf(peer)));
   for (const pair of gathering) await conclude(round, pair, false);
@@ -102,8 +99,17 @@ function reconsiderIn(round: Round, pair: Pair): void {
   if (next !== pair) round.set(next);
 }
 
-/** Begins attempts, as far as the limits and the backoff allow. Silence is a no. */
-async function startWanted(round: Round, sender: StoredPeer, wanted: readonly StoredPeer[]): Promise<void> {
+/**
+ * Begins attempts, as far as the limits and the backoff allow. Silence is a no.
+ *
+ * @param isStated true if the sender states its endpoints too
+ */
+async function startWanted(
+  round: Round,
+  sender: StoredPeer,
+  wanted: readonly StoredPeer[],
+  isStated: boolean,
+): Promise<void> {
   const { now, network } = round;
   const self = sender.id;
   const isSpare = (peer: number) => {
@@ -117,8 +123,7 @@ async function startWanted(round: Round, sender: StoredPeer, wanted: readonly St
   const due = wanted.filter((peer) => mayStart(round.pairOf(self, peer.id), now) && isHidden(peer));
   if (due.length === 0 || !isHidden(sender)) return;
   const observers = await listObservers(round.db, network.id);
-  const own = await readStated(round.db, self, { network: network.id, now });
-  if (own === null) round.send(self, { kind: 'candidates', data: { peers: due.map(({ id }) => id) } });
+  if (!isStated) round.send(self, { kind: 'candidates', data: { peers: due.map(({ id }) => id) } });
   for (const { id } of due) {
     if (!isSpare(self) || !isSpare(id)) continue;
     const common = { by: self, observers: observers.length, now, random: round.random(), first: firstAttempt() };

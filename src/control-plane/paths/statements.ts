@@ -8,9 +8,10 @@ import {
   saveEndpoints,
 } from '../store/peers/peer-endpoints.ts';
 import type { Db } from '../store/tables.ts';
+import { attemptMs } from './pair.ts';
 
-/** How long a statement about endpoints holds. */
-const statementMs = 10 * 60_000;
+/** How long it holds what connectors observed. */
+const observedMs = 10 * 60_000;
 
 const ago = (now: number, ms: number) => new Date(now - ms).toISOString();
 
@@ -66,18 +67,20 @@ export interface Stated extends StatedEndpoints {
 }
 
 /**
- * Reads what is stated about a peer. Null if it stated no endpoints: then it takes no attempts.
+ * Reads what is stated about a peer for an attempt. Null if it stated no endpoints for it, nor for
+ * one shortly before: then it takes no attempts.
  *
- * @param since what connectors observed since then makes earlier observations void
+ * @param since when the attempt began. Observations since then make earlier ones void
  */
 export async function readStated(
   db: Db,
   peer: number,
-  { network, now, since = 0 }: Place & { readonly since?: number },
+  { network, now, since }: Place & { readonly since: number },
 ): Promise<Stated | null> {
-  const rows = await listEndpointsOf(db, [peer], ago(now, statementMs));
+  const rows = await listEndpointsOf(db, [peer], ago(now, observedMs));
   const self = rows.find(({ source }) => source === peer);
-  if (self === undefined) return null;
+  // The reply of a slow host comes too late for one attempt, and counts for the next.
+  if (self === undefined || Date.parse(self.at) < since - attemptMs) return null;
   const own: string[] = JSON.parse(self.own ?? '[]');
   const all = rows.filter(isObservation);
   const fresh = all.filter(({ at }) => Date.parse(at) >= since);

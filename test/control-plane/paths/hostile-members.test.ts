@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { PathSignals } from '../../../src/contract/paths.ts';
 import { withDatabase } from '../harness.ts';
-import { attemptIn, endpointsIn, observedAs, type PathPeer, startPaths, startTrying } from './paths-office.ts';
+import { attemptIn, endpointsIn, hasty, observedAs, type PathPeer, startPaths, startTrying } from './paths-office.ts';
 
 const minute = 60_000;
 const ownOf = ({ id }: PathPeer) => `[2001:db8::${id}]:51820`;
@@ -193,6 +193,16 @@ test('attempts that others begin leave room for those that a host wants', async 
   await state(one, { candidates: [], wanted });
   const begun = (await pairs()).filter(({ data }) => JSON.parse(data).by === one.id);
   expect(begun.map(({ b }) => b)).toEqual(wanted.slice(0, 4));
+});
+
+test('a host that takes part no longer is tried at no endpoint that it stated before', async () => {
+  const { one, two, relay, state, take, plane, untilPairs } = await startPaths({ healthTimes: hasty });
+  await state(two, { candidates: [ownOf(two)] });
+  plane.clock.advance(20_001);
+  await state(one, { candidates: [ownOf(one)], wanted: [two.id] });
+  await state(relay, observedAs('203.0.113.3:1', one, two));
+  await untilPairs(([pair]) => pair?.state === 'resting');
+  expect([await take(one), endpointsIn(await take(two))]).toEqual([[], []]);
 });
 
 test('a stale id, an id of another network, and the own id are ignored, and the rest counts', async () => {
