@@ -62,7 +62,7 @@ export interface StatedEndpoints {
   /** Its own addresses, by its own statement. */
   readonly own: readonly string[];
   readonly observed: readonly Observation[];
-  /** Sockets of other peers. They exclude endpoints that the peer alone states. */
+  /** Sockets of other peers. They exclude what this one states, except at its source address. */
   readonly claimed: ReadonlySet<string>;
 }
 
@@ -123,7 +123,10 @@ interface Statement {
 }
 
 function readStatement({ source, own, observed, claimed }: StatedEndpoints, scope: CandidateScope): Statement {
-  const stated = filterCandidates(own, { ...scope, taken: new Set([...scope.taken, ...claimed]) });
+  // The source of requests is of the host itself, whatever another peer claims.
+  const stated = filterCandidates(own, scope).filter(
+    (socket) => socket.host === source || !claimed.has(formatEndpoint(socket)),
+  );
   const believed = observed
     .filter(({ endpoint, stood }) => stood || tryParseSocket(endpoint)?.host === source)
     .map(({ endpoint }) => endpoint);

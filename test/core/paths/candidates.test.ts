@@ -143,6 +143,8 @@ describe('choosePairCandidates', () => {
     const claimed = new Set(['[2001:db8::66]:51820']);
     const other = { own: ['[2001:db8::2]:51820'] };
     expect(choose({ own, claimed }, other).endpoints[0]).toEqual(['[2001:db8::1]:51820']);
+    // Requests of the host come from this address: the claim of the other one is false.
+    expect(choose({ own, claimed, source: '2001:db8::66' }, other).endpoints[0]).toEqual(own);
   });
 
   it('believes a connector if the endpoint stood, or if requests of the peer come from its address', () => {
