@@ -286,7 +286,10 @@ test('at most three connectors observe, in service and with a public endpoint, t
 });
 
 test('what a connector observed before an attempt is void as soon as one observes the peer again', async () => {
-  const { one, two, relay, add, state, take, plane, untilPairs } = await startPaths({ healthTimes: hasty });
+  const { one, two, relay, add, state, take, plane, untilPairs } = await startPaths({
+    // Long enough for the statements below.
+    healthTimes: { ...hasty, gatherMs: 1_500 },
+  });
   const other = await add({ peer_type: 'connector', endpoint: '198.51.100.5:51820' });
   await state(other, observedAs('203.0.113.2:1', one));
   await state(other, observedAs('203.0.113.3:1', two));
