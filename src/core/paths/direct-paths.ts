@@ -36,9 +36,12 @@ interface Flow {
   readonly sentBytes: number;
   /** Before the first sent bytes since then that need an answer; null without any. */
   readonly unansweredSince: number | null;
-  /** When more than keepalives and handshakes were last exchanged, and all bytes by then. */
+  /** When more than keepalives, handshakes and probes were last exchanged. */
   readonly usedAt: number;
-  readonly usedBytes: number;
+  /** All bytes by then, and those of probes since; null from the answer to a probe to its count. */
+  readonly usedBytes: number | null;
+  /** Observations since then that show a probe of the peer. */
+  readonly probes: number;
   /** False if the path was used since it last answered a probe. */
   readonly isChecked: boolean;
 }
@@ -99,6 +102,10 @@ const idleMs = 300_000;
 const switchWithinMs = 10_000;
 /** Milliseconds between observations of direct paths. */
 const observeMs = 1_000;
+/** The fewest bytes of a peer's probe: it has full-size packets, and as many come back. */
+const leastProbeBytes = 1_000;
+/** The most observations after use that count as probes of the peer, which may have moved too. */
+const mostProbes = 4;
 
 /** Returns the peers that are reached over a direct path. */
 export function pathsInUse(paths: readonly DirectPath[]): readonly PeerId[] {
@@ -175,7 +182,7 @@ function handle(path: DirectPath, event: Exclude<PathEvent, { event: 'proven' }>
     case 'probed': {
       if (!path.isProbed) return stay;
       if (!event.isAnswered) return end(path, path.isMoved ? 'moved' : 'lost');
-      const answered = { heardAt: now, unansweredSince: null, isChecked: true };
+      const answered = { heardAt: now, unansweredSince: null, isChecked: true, usedBytes: null };
       const flow = path.flow && { ...path.flow, ...answered, sentBytes: path.flow.txBytes };
       return { path: { ...path, isProbed: false, isMoved: false, flow }, actions: [] };
     }
@@ -197,7 +204,7 @@ function observe(path: DirectPath, counters: Counters | null, now: number): Hand
   if (state === 'switching') return { path, actions: [] };
   // Another program removed the peer, or the network did.
   if (counters === null) return end(path, 'lost');
-  const flow = trackFlow(path.flow, counters, now);
+  const flow = trackFlow(path.flow, counters, path.isProbed, now);
   if (now - flow.usedAt >= idleMs) return end(path, 'idle');
   const isQuiet = flow.unansweredSince !== null && now - flow.unansweredSince >= quietMs;
   const isSilent = !flow.isChecked && now - flow.heardAt >= silentMs;
@@ -216,24 +223,15 @@ function begin(path: DirectPath, now: number): HandledPath {
   return { path: used, actions: [{ do: 'switch', peer }, ...(isProbed ? [{ do: 'probe', peer, by } as const] : [])] };
 }
 
-function trackFlow(before: Flow | null, { rxBytes, txBytes, keepalive }: Counters, now: number): Flow {
-  const bytes = rxBytes + txBytes;
+function trackFlow(before: Flow | null, counters: Counters, isProbed: boolean, now: number): Flow {
+  const { rxBytes, txBytes, keepalive } = counters;
   // Counters decrease when a peer is removed and added again.
   if (before === null || rxBytes < before.rxBytes || txBytes < before.txBytes) {
     const counted = { rxBytes, txBytes, seenAt: now, heardAt: now, sentBytes: txBytes };
-    return {
-      ...counted,
-      unansweredSince: null,
-      usedAt: before?.usedAt ?? now,
-      usedBytes: bytes,
-      isChecked: before === null,
-    };
+    const use = { usedAt: before?.usedAt ?? now, usedBytes: rxBytes + txBytes, probes: 0 };
+    return { ...counted, ...use, unansweredSince: null, isChecked: before === null };
   }
-  const isUsed = bytes - before.usedBytes > upkeepBytes((now - before.usedAt) / 1_000);
-  const use = isUsed
-    ? { usedAt: now, usedBytes: bytes, isChecked: false }
-    : { usedAt: before.usedAt, usedBytes: before.usedBytes, isChecked: before.isChecked };
-  const seen = { rxBytes, txBytes, seenAt: now, ...use };
+  const seen = { rxBytes, txBytes, seenAt: now, ...trackUse(before, counters, isProbed, now) };
   if (rxBytes > before.rxBytes) return { ...seen, heardAt: now, sentBytes: txBytes, unansweredSince: null };
   const { heardAt, sentBytes, unansweredSince } = before;
   const needsAnswer = !areKeepalives(txBytes - sentBytes, (now - heardAt) / 1_000, keepalive);
@@ -243,6 +241,23 @@ function trackFlow(before: Flow | null, { rxBytes, txBytes, keepalive }: Counter
     sentBytes,
     unansweredSince: unansweredSince ?? (needsAnswer ? Math.max(before.seenAt, now - observeMs) : null),
   };
+}
+
+type Use = Pick<Flow, 'usedAt' | 'usedBytes' | 'probes' | 'isChecked'>;
+
+/**
+ * Probes are no use: otherwise each of them, and each answer, would be the reason for another one,
+ * and no path would end.
+ */
+function trackUse(before: Flow, { rxBytes, txBytes }: Counters, isProbed: boolean, now: number): Use {
+  const { usedAt, usedBytes, probes, isChecked } = before;
+  const bytes = rxBytes + txBytes;
+  if (isProbed || usedBytes === null) return { usedAt, usedBytes: bytes, probes, isChecked };
+  if (bytes - usedBytes <= upkeepBytes((now - usedAt) / 1_000)) return { usedAt, usedBytes, probes, isChecked };
+  const [received, sent] = [rxBytes - before.rxBytes, txBytes - before.txBytes];
+  const isEcho = received >= leastProbeBytes && Math.abs(received - sent) <= upkeepBytes(0);
+  if (isEcho && probes < mostProbes) return { usedAt, usedBytes: bytes, probes: probes + 1, isChecked };
+  return { usedAt: now, usedBytes: bytes, probes: 0, isChecked: false };
 }
 
 /** The most bytes that keepalives and handshakes of both sides take, without any use. */

@@ -113,12 +113,32 @@ describe('a path', () => {
   });
 
   it('is probed once when it falls silent after use: the peer may have left it', () => {
-    const paths = direct().see(1_000, 500, 500).see(2_000, 5_000, 5_000).see(3_000, 5_000, 5_000);
+    const paths = direct().see(1_000, 500, 500).see(2_000, 5_000, 9_000).see(3_000, 5_000, 9_000);
     expect(paths.actions).toEqual([]);
-    expect(paths.see(4_000, 5_000, 5_000).actions).toEqual([{ do: 'probe', peer: 2, by: 'probe' }]);
+    expect(paths.see(4_000, 5_000, 9_000).actions).toEqual([{ do: 'probe', peer: 2, by: 'probe' }]);
     paths.at(4_100, { event: 'probed', peer: 2, isAnswered: true });
     for (let second = 5; second < 100; second += 1)
-      expect(paths.see(second * 1_000, 5_000, 5_000 + 32 * Math.floor(second / 25)).actions).toEqual([]);
+      expect(paths.see(second * 1_000, 5_000, 9_000 + 32 * Math.floor(second / 25)).actions).toEqual([]);
+  });
+
+  // A firewall may drop the echoes of one host: then the answer to its probe comes over TCP.
+  it.each([
+    ['answers', 2_904],
+    ['drops', 80],
+  ])('is probed once by each host after use, and ends after 5 minutes, if the peer %s echoes', (_, answer) => {
+    const one = { paths: direct().see(1_000, 0, 0), sent: 9_000, probes: 0 };
+    const other = { paths: direct().see(1_500, 0, 0), sent: 20_000, probes: 0 };
+    for (let now = 2_000; now < 310_000; now += 500) {
+      const [self, peer] = now % 1_000 === 0 ? [one, other] : [other, one];
+      if (now % 25_000 === 0) self.sent += 32;
+      const { actions } = self.paths.see(now, peer.sent, self.sent);
+      if (actions[0]?.do !== 'probe') continue;
+      self.probes += 1;
+      self.sent += 2_904;
+      peer.sent += self === one ? answer : 2_904;
+      self.paths.at(now + 100, { event: 'probed', peer: 2, isAnswered: true });
+    }
+    expect([one, other].map(({ paths, probes }) => [paths.used, probes])).toEqual(Array(2).fill([[], 1]));
   });
 
   it('ignores the late result of a probe that it did not send', () => {
