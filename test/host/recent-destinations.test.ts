@@ -27,6 +27,8 @@ test.each([4, 6] as const)(
 
     await machine.sh(`ping -c 2 -i 0.2 -W 5 ${peerAt(2)}`);
     expect(await host.readRecentDestinations('cpn0')).toEqual([peerAt(2)]);
+    // Those of the last minutes would count as in use, whatever else leaves the host.
+    expect(await machine.sh('nft list set inet cpn_cpn0 destinations')).toMatch(/^\s*timeout 10s$/m);
     expect(await host.countSent('cpn0')).toBeGreaterThan(before);
     expect(await host.countSent('cpn1')).toBeNull();
     const { firewall: marks } = await host.observe({ link: 'cpn0', firewall: true, sysctls: [], hosts: false });

@@ -42,8 +42,11 @@ export function probeRules(link: string, own: Address, isClosed: boolean): reado
 
 /** The set of addresses in the network to which packets left this host lately. */
 export const destinationSet = 'destinations';
-/** Seconds for which an address stays after the latest packet to it. */
-const destinationSeconds = 300;
+/**
+ * Seconds for which an address stays after the latest packet to it. While any packets leave, such
+ * as probes of connectors, the daemon takes each address here for one in use.
+ */
+const destinationSeconds = 10;
 /** Beyond this number, the kernel adds no address. */
 const mostDestinations = 4096;
 
