@@ -1,5 +1,5 @@
 import { type ControlPlane, type Joined, joinHost, startControlPlane } from '../lab/control-plane.ts';
-import { type Daemon, startDaemon } from '../lab/daemon.ts';
+import { Daemon } from '../lab/daemon.ts';
 import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
 import { NatLab } from '../lab/nat/nat-lab.ts';
@@ -73,18 +73,17 @@ export class DirectNetwork implements AsyncDisposable {
     await process.exited;
   }
 
-  /** Starts the daemon of a host, and waits until its first pass. */
-  async startDaemon(host: Host): Promise<void> {
-    const daemon = await startDaemon(host);
+  /** Starts the daemon of a host, with this environment too, and waits until its first pass. */
+  async startDaemon(host: Host, env: Readonly<Record<string, string>> = {}): Promise<void> {
+    const daemon = new Daemon(await host.spawnCpn(['run'], { env }));
     this.daemons.set(host, daemon);
     await daemon.awaitLog('the daemon runs', ({ msg }) => msg === 'reconciling the network');
   }
 
-  /** Whether WireGuard on a host sends the packets for a peer to the peer itself. */
+  /** Whether WireGuard on a host sends the packets for a peer to the peer itself, whatever key that has now. */
   async isDirect(host: Host, peer: Host): Promise<boolean> {
     const { stdout } = await host.exec(['wg', 'show', 'cpn0', 'allowed-ips']);
-    const line = stdout.split('\n').find((each) => each.startsWith(this.joined(peer).public_key));
-    return line?.split(/\s/).includes(`${this.address(peer)}/32`) ?? false;
+    return stdout.split(/\s/).includes(`${this.address(peer)}/32`);
   }
 
   /** The bytes that a host received from a peer over the path of now; 0 without one. A peer that is added again begins at 0. */

@@ -174,7 +174,8 @@ function handle(path: DirectPath, event: Exclude<PathEvent, { event: 'proven' }>
       return { path: { ...path, state: 'switching', at }, actions: [] };
     }
     case 'return':
-      return end(path, null);
+      // The peer lost the path because this host moved, or slept.
+      return end(path, path.isMoved ? 'moved' : null);
     case 'moved': {
       if (state !== 'direct') return end(path, 'moved');
       return { path: { ...path, isProbed: true, isMoved: true }, actions: [{ do: 'probe', peer, by: path.by }] };

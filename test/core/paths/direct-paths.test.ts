@@ -169,6 +169,8 @@ describe('a path', () => {
     expect(moved.at(1_700, { event: 'probed', peer: 2, isAnswered: false }).actions).toEqual([
       { do: 'return', peer: 2, why: 'moved' },
     ]);
+    const both = direct().at(1_000, { event: 'moved' }).at(1_100, { event: 'return', peer: 2 });
+    expect(both.actions).toEqual([{ do: 'return', peer: 2, why: 'moved' }]);
     const still = direct().at(1_000, { event: 'moved' }).at(1_100, { event: 'probed', peer: 2, isAnswered: true });
     expect([still.actions, still.used]).toEqual([[], [2]]);
     expect(direct().at(1_000, { event: 'observed', peers: none }).actions).toEqual([
