@@ -36,6 +36,8 @@ export interface Attempt {
   readonly heard: number;
   /** Until then a handshake may complete, and the peer is not removed. */
   readonly settlesAt: number;
+  /** When the latest candidate ends. */
+  readonly endsAt: number;
   /** How often the peer was added with this candidate. */
   readonly additions: number;
   /** Bytes that were sent to this candidate before the latest addition. */

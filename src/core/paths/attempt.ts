@@ -67,7 +67,7 @@ export function beginAttempt(message: TryMessage, { now, canProbe, roundTrip, ..
     canProbe,
     startAt: now + Math.max(0, message.start_in_ms - roundTrip / 2),
     schedule: scheduleCandidates(message, around),
-    ...{ state: 'new', at: -1, isSending: false, heard: 0, settlesAt: 0, additions: 0, sentBefore: 0 },
+    ...{ state: 'new', at: -1, isSending: false, heard: 0, settlesAt: 0, endsAt: 0, additions: 0, sentBefore: 0 },
     ...{ probes: 0, isNarrow: false },
   };
 }
@@ -104,10 +104,12 @@ function tryNext(before: Attempt, { now, entry, isPaused = false }: AttemptObser
   if (now < settlesAt) return wait;
   const due = candidates.findLastIndex((each) => each.at <= elapsed);
   const next = candidates[due];
-  if (due > at && next !== undefined && elapsed < next.until && !isPaused) return renew(next.endpoint, due);
+  // The last one is tried even if this host was busy throughout its window.
+  const isOpen = next !== undefined && (elapsed < next.until || due === candidates.length - 1);
+  if (due > at && isOpen && !isPaused) return renew(next.endpoint, due);
   const current = candidates[at];
   if (current === undefined || !isSending) return wait;
-  if (elapsed >= current.until) return renew(null, at);
+  if (now >= attempt.endsAt) return renew(null, at);
   // Two initiations that are in flight at once defeat each other. The source of the
   // peer's packet is its true endpoint.
   const isDefeated = entry === null || (first && heard > 0);
@@ -132,10 +134,11 @@ function renewWith(
 ): Attempt {
   const isNext = at !== attempt.at;
   const isRepeated = !isNext && endpoint !== null;
-  const { roundTrip = 0 } = attempt.schedule.candidates[at] ?? {};
+  const { roundTrip = 0, until = 0 } = attempt.schedule.candidates[at] ?? {};
   return {
     ...attempt,
     ...{ at, isSending: endpoint !== null, heard: 0 },
+    ...(isNext && { endsAt: Math.max(attempt.startAt + until, now + roundTrip) }),
     settlesAt: isRepeated ? now + roundTrip : now,
     additions: isNext ? 1 : attempt.additions + (endpoint === null ? 0 : 1),
     sentBefore: isNext ? 0 : sent,

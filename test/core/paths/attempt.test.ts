@@ -57,6 +57,13 @@ describe('an attempt', () => {
     expect(narrow.tried.map((each) => each.at(-1)?.outcome)).toEqual(['handshake', 'handshake']);
   });
 
+  it('tries the last candidate even if the host is busy throughout its window', () => {
+    for (const late of [[0, 3_000], [3_000]]) {
+      const lags = [...late, ...Array(40).fill(0)];
+      expect(pair('preserving', 'preserving', { lags }).proven).toEqual(both('probe'));
+    }
+  });
+
   it('reaches a host that gives no candidate of its LAN', () => {
     const silent = [host(0, 'blocked', { candidates: [] }), host(1, 'blocked')] as const;
     expect(pair('blocked', 'blocked', { hosts: silent, isSameLan: true }).proven).toEqual(both('probe'));
