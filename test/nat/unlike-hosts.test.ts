@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { NumberedSession, serveEchoes, sessionPorts } from '../e2e/numbered-session.ts';
 import { patiently } from '../e2e/office.ts';
 import { eventually } from '../lab/eventually.ts';
@@ -178,6 +178,8 @@ test('a host that slept while its NAT forgot it uses the relay at once, and the 
     network.daemon(tablet).process.signal(`SIG${name}`);
   };
   losses.mark('before the sleep');
+  // A process that stands still cannot be ended.
+  onTestFinished(() => network.daemon(tablet).process.signal('SIGCONT'));
   await signal('STOP');
   await home.rebind();
   // Messages of before are void after 15 s.
