@@ -9,6 +9,7 @@ import { join } from 'node:path';
 export const patches = {
   undici$: join(import.meta.dirname, 'undici.cjs'),
   'node:http2': join(import.meta.dirname, 'http2.cjs'),
+  'string-width$': join(import.meta.dirname, 'string-width.cjs'),
 };
 
 /**

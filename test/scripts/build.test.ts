@@ -94,6 +94,24 @@ describe('a patch', () => {
     expect(stderr).toContain('node_modules/undici/lib/dispatcher/client-h1.js is not the file that packaging/patches');
   });
 
+  it('keeps the layout of the help from commands that print none', async () => {
+    const counter = join(folder, 'segmenters.cjs');
+    writeFileSync(
+      counter,
+      `const { Segmenter } = Intl;
+      let made = 0;
+      Intl.Segmenter = function (...given) { made += 1; return new Segmenter(...given); };
+      process.on('exit', () => process.stderr.write('made ' + made));`,
+    );
+    const folders = { CPN_CONFIG_DIR: folder, CPN_STATE_DIR: folder, CPN_RUNTIME_DIR: folder };
+    const env = { ...folders, NODE_OPTIONS: `--require=${counter}` };
+    const count = async (...args: string[]) => {
+      const { stderr } = await run([process.execPath, join(dist, 'start.cjs'), ...args], { env, allowFailure: true });
+      return /made \d+$/.exec(stderr)?.[0];
+    };
+    expect([await count('status', '--json'), await count('status', '--help')]).toEqual(['made 0', 'made 1']);
+  });
+
   it('is listed, has its reason and gain, and the sums of its originals', () => {
     const files = readdirSync(join(root, 'packaging/patches')).filter((file) => file.endsWith('.cjs'));
     expect(

@@ -48,6 +48,7 @@ function describeProgram(argv: readonly string[], commands: readonly Command[], 
       if (error && error.name !== 'YError') throw error;
       throw message.includes('--help') ? new WrongUsage(message) : explainMistake(message, argv, commands);
     });
+  layOutHelpOnRequest(program);
   for (const command of commands.filter(({ name }) => !name.includes(' '))) describeCommand(program, command, perform);
   for (const [group, summary] of Object.entries(groups)) {
     program.command(group, summary, (member) => {
@@ -57,6 +58,17 @@ function describeProgram(argv: readonly string[], commands: readonly Command[], 
     });
   }
   return program;
+}
+
+/** Without this, yargs lays out the help of each command that it runs. */
+function layOutHelpOnRequest(program: Argv): void {
+  const { getUsageInstance } = (program as Argv & Internals).getInternalMethods();
+  getUsageInstance().cacheHelpMessage = () => {};
+}
+
+/** What yargs exports for its own parts. */
+interface Internals {
+  getInternalMethods(): { getUsageInstance(): { cacheHelpMessage(): void } };
 }
 
 function describeCommand(program: Argv, command: Command, perform: PerformGiven): void {
