@@ -47,11 +47,14 @@ async function compile() {
   process.umask(0o022);
   const own = mkdtempSync(join(tmpdir(), 'cpn-compile-'));
   try {
-    writeFileSync(join(own, 'cpn-compile.json'), JSON.stringify(state), { mode: 0o600 });
+    const file = join(own, 'cpn-compile.json');
+    writeFileSync(file, JSON.stringify(state), { mode: 0o600 });
     const environment = { CPN_CONFIG_DIR: own, CPN_STATE_DIR: own, CPN_RUNTIME_DIR: own };
     for (const stream of [process.stdout, process.stderr]) stream.write = () => true;
     for (const args of rehearsed) await runProgram(args, environment);
     await rehearseJoin(own, environment).catch(() => {});
+    // A control plane as far as its folder, which is a file here.
+    await runProgram(['control-plane', 'serve', '--data', file], environment);
     keepCode();
   } finally {
     rmSync(own, { recursive: true, force: true });

@@ -35,6 +35,9 @@ function loadLate(id, known = {}) {
 /** Where compile.cjs keeps the code, for which it receives each script; the program itself keeps none of them. */
 const loader = { folder: join(__dirname, 'compiled', '@BUILD@'), onLoad: null, load };
 
+/** V8 refuses code of other flags, but for this one. */
+const takesCode = process.execArgv.every((flag) => flag.startsWith('--max-semi-space-size='));
+
 /** What a file of the program exports, such as `./main.cjs`. Its parts name each other from their own folder. */
 function load(path, folder = __dirname) {
   const filename = join(folder, path);
@@ -42,7 +45,7 @@ function load(path, folder = __dirname) {
   if (known !== undefined) return known.exports;
   const script = new Script(wrap(readFileSync(filename, 'latin1')), {
     filename,
-    cachedData: process.execArgv.length === 0 ? readCode(filename) : undefined,
+    cachedData: takesCode ? readCode(filename) : undefined,
   });
   loader.onLoad?.(filename, script);
   const module = { id: filename, filename, exports: {} };

@@ -177,11 +177,43 @@ describe('the code that V8 keeps of the program', () => {
     ]);
   });
 
-  it('is of what a status, a join and the help load', () => {
+  it('is of what a status, a join, the help and a control plane load', () => {
     const [build = ''] = readdirSync(join(dist, 'compiled'));
     const compiled = readdirSync(join(dist, 'compiled', build)).map((file) => file.replace(/-[\w-]{8}\.cjs\.bin$/, ''));
-    const parts = ['status', 'status-up', 'join', 'connection', 'peer-service', 'parse-command-line', 'commands'];
+    const parts = [
+      'status',
+      'status-up',
+      'join',
+      'connection',
+      'peer-service',
+      'parse-command-line',
+      'commands',
+      'serve',
+    ];
     expect(compiled).toEqual(expect.arrayContaining(parts));
+  });
+
+  it('is taken by V8 with the flags of a control plane', async () => {
+    const watcher = join(folder, 'scripts.cjs');
+    const log = join(folder, 'taken');
+    writeFileSync(
+      watcher,
+      `const fs = require('node:fs'), vm = require('node:vm');
+      vm.Script = class extends vm.Script {
+        constructor(code, options) {
+          super(code, options);
+          if (this.cachedDataRejected === false) fs.appendFileSync(${JSON.stringify(log)}, options.filename + '|');
+        }
+      };`,
+    );
+    const env = { NODE_OPTIONS: `--require=${watcher}` };
+    // It ends at once: its folder is a file.
+    const serve = [join(dist, 'cpn.js'), 'control-plane', 'serve', '--data', watcher];
+    expect((await run(serve, { env, allowFailure: true })).stderr).toContain('cannot be used as a data folder');
+    const taken = readFileSync(log, 'utf8')
+      .split('|')
+      .map((path) => basename(path).replace(/-[\w-]{8}\.cjs$/, ''));
+    expect(taken).toEqual(expect.arrayContaining(['main.cjs', 'serve']));
   });
 
   it('is not needed, and not used where it is damaged', async () => {
