@@ -22,7 +22,7 @@ const FUZZ_TESTS = ['test/fuzz/**/*.test.ts'];
 /** Tests of the console in a browser, which all of them share. */
 const BROWSER_TESTS = ['test/browser/**/*.test.ts'];
 
-/** An emulated machine takes both cores: it has them alone, after all the others. */
+/** An emulated machine takes more than one core: tests with deadlines come before. */
 const MACHINE_TESTS = ['test/vm/**/*.test.ts'];
 
 /**

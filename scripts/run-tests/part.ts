@@ -9,6 +9,8 @@ export interface Part {
   /** Only files whose path contains one of these words; all files when empty. */
   readonly words: readonly string[];
   readonly measuresCoverage?: boolean;
+  /** The most workers; those of the configuration where absent. */
+  readonly workers?: number;
 }
 
 /** A file that failed, and then passed alone. */
@@ -27,9 +29,14 @@ export interface PartReport extends Report {
 const MOST_SECOND_RUNS = 6;
 
 /** Runs the tests of a part; each file in which a test fails runs a second time, alone. */
-export async function runPart({ projects, words, measuresCoverage = false }: Part): Promise<PartReport> {
+export async function runPart(part: Part): Promise<PartReport> {
+  const { projects, words, measuresCoverage = false, workers } = part;
   const options = projects.map((name) => `--project=${name}`);
-  const first = await runVitest([...options, ...(measuresCoverage ? ['--coverage'] : []), ...words]);
+  const once = [
+    ...(measuresCoverage ? ['--coverage'] : []),
+    ...(workers === undefined ? [] : [`--maxWorkers=${workers}`]),
+  ];
+  const first = await runVitest([...options, ...once, ...words]);
   const suspects = [...new Set(first.files.filter(hasFailed).map(({ file }) => file))];
   if (suspects.length === 0 || suspects.length > MOST_SECOND_RUNS) return { ...first, unsteady: [] };
 

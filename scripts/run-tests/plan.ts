@@ -3,9 +3,12 @@ import type { Part } from './part.ts';
 
 /** What one call of `scripts/test` runs. */
 export interface Plan {
+  /** What tests run, made before them; absent where they run the sources alone. */
+  readonly build?: Check;
+  /** They run while the tests do. */
   readonly checks: readonly Check[];
-  /** One after the other, also after a failure. */
-  readonly parts: readonly Part[];
+  /** One list after the other, also after a failure; the parts of a list run side by side. */
+  readonly parts: readonly (readonly Part[])[];
   /** The run fails with more unsteady files than this; absent where none fails it. */
   readonly mostUnsteady?: number;
 }
@@ -20,25 +23,32 @@ const CHECKS: readonly Check[] = [
 ];
 const BUILD: Check = { name: 'build', argv: ['node', 'scripts/build.ts'] };
 
+/** Tests within a process keep a core busy: more workers only load the same modules more often. */
+const IN_PROCESS = { projects: ['unit', 'sqlite', 'fuzz'], workers: 3 };
+
 /** Reads the words of a command line; USAGE in scripts/run-tests.ts lists them. */
 export function planRun([mode, ...words]: readonly string[]): Plan {
-  // An emulated machine takes both cores, so that its tests are a part of their own.
-  const withoutMachine: Part = { projects: ['!vm'], words };
+  const withProcesses: Part = { projects: ['programs', 'lab', 'faults', 'browser', 'postgres'], words };
+  const inProcess: Part = { ...IN_PROCESS, words };
   const machine: Part = { projects: ['vm'], words };
   switch (mode) {
     case undefined:
-      return { checks: [...CHECKS, BUILD], parts: [withoutMachine] };
+      return { build: BUILD, checks: CHECKS, parts: [[withProcesses], [inProcess]] };
     case 'quick':
-      return { checks: CHECKS, parts: [{ projects: ['unit'], words }] };
+      return { checks: CHECKS, parts: [[{ ...inProcess, projects: ['unit'] }]] };
     case 'vm':
-      return { checks: [BUILD], parts: [machine] };
+      return { build: BUILD, checks: [], parts: [[machine]] };
     case 'ci':
-      return { checks: [...CHECKS, BUILD], parts: [withoutMachine, machine], mostUnsteady: 2 };
-    case 'coverage': {
-      const inProcess: Part = { projects: ['unit', 'fuzz', 'sqlite'], words, measuresCoverage: true };
-      return { checks: [BUILD], parts: [inProcess] };
-    }
+      // An emulated machine takes one core and a half: what runs next to it has no deadline.
+      return {
+        build: BUILD,
+        checks: CHECKS,
+        parts: [[withProcesses], [machine, inProcess]],
+        mostUnsteady: 2,
+      };
+    case 'coverage':
+      return { build: BUILD, checks: [], parts: [[{ ...inProcess, measuresCoverage: true }]] };
     default:
-      return { checks: [BUILD], parts: [{ projects: [], words: [mode, ...words] }] };
+      return { build: BUILD, checks: [], parts: [[{ projects: [], words: [mode, ...words] }]] };
   }
 }

@@ -1,4 +1,4 @@
-import { runCheck } from './check.ts';
+import { runCheck, runChecks } from './check.ts';
 import { describeCoverage } from './coverage.ts';
 import { type PartReport, runPart } from './part.ts';
 import type { Plan } from './plan.ts';
@@ -6,11 +6,14 @@ import { isFailed } from './report.ts';
 import { describeEnd, describeFailures, describeTimes, nameFailures } from './summary.ts';
 
 /** Runs checks and tests, prints the results, and returns the exit status. */
-export async function runPlan({ checks, parts, mostUnsteady = Number.POSITIVE_INFINITY }: Plan): Promise<number> {
+export async function runPlan(plan: Plan): Promise<number> {
+  const { build, checks, parts, mostUnsteady = Number.POSITIVE_INFINITY } = plan;
   const started = performance.now();
-  const checked = checks.map(runCheck);
+  const built = build === undefined ? [] : [await runCheck(build)];
+  const checking = runChecks(checks);
   const reports: PartReport[] = [];
-  for (const part of parts) reports.push(await runPart(part));
+  for (const list of parts) reports.push(...(await Promise.all(list.map(runPart))));
+  const checked = [...built, ...(await checking)];
 
   const files = reports.flatMap((report) => report.files);
   const unsteady = reports.flatMap((report) => report.unsteady);
@@ -20,7 +23,7 @@ export async function runPlan({ checks, parts, mostUnsteady = Number.POSITIVE_IN
   const failedAtFirst = unsteady.flatMap((each) => nameFailures(each.file, each.failures));
 
   if (files.length > 1) print(describeTimes(files));
-  if (parts.some(({ measuresCoverage }) => measuresCoverage)) print(describeCoverage(process.cwd()));
+  if (parts.flat().some(({ measuresCoverage }) => measuresCoverage)) print(describeCoverage(process.cwd()));
   if (unsteady.length > 0) print(`failed at first:\n${describeFailures(failedAtFirst)}`);
   if (failed.length > 0) print(`failed:\n${describeFailures(failed)}`);
   print(`the whole run: ${Math.round((performance.now() - started) / 1000)} s`);

@@ -16,6 +16,9 @@ const MOST_TEARDOWN = 60_000;
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
+/** How many run side by side. */
+let running = 0;
+
 /**
  * Runs vitest with these arguments, shows its output, and returns the results with all other
  * failures.
@@ -31,6 +34,7 @@ export async function runVitest(args: readonly string[]): Promise<Report> {
     if (signal !== 'SIGINT') vitest?.kill('SIGINT');
   };
   for (const signal of SIGNALS) process.on(signal, interrupt);
+  running += 1;
   try {
     const reporters = ['--reporter=default', `--reporter=${join(import.meta.dirname, 'reporter.ts')}`];
     const color = process.stdout.isTTY ? ['--color'] : [];
@@ -47,7 +51,9 @@ export async function runVitest(args: readonly string[]): Promise<Report> {
     if (interrupted) await endMarked(`${REPORT_VARIABLE}=${path}`);
     for (const signal of SIGNALS) process.off(signal, interrupt);
     rmSync(folder, { recursive: true, force: true });
-    if (interrupted) {
+    running -= 1;
+    // The last one ends this process: the others end what their tests started before.
+    if (interrupted && running === 0) {
       process.stdout.write('\ninterrupted: nothing is proven\n');
       process.kill(process.pid, interrupted);
     }

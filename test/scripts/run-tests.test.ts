@@ -6,6 +6,7 @@ import { describeCoverage } from '../../scripts/run-tests/coverage.ts';
 import { endMarked } from '../../scripts/run-tests/end-marked.ts';
 import { type Plan, planRun } from '../../scripts/run-tests/plan.ts';
 import { statusOf } from '../../scripts/run-tests/run-plan.ts';
+import config from '../../vitest.config.ts';
 import { REPOSITORY } from '../lab/built-program.ts';
 import { eventually } from '../lab/eventually.ts';
 import { Process } from '../lab/process.ts';
@@ -41,7 +42,7 @@ async function runTests(files: Record<string, string>, { mostUnsteady, words = [
   writeFileSync(join(project, 'vitest.config.mjs'), `export default { test: ${config} };\n`);
   const runner = start(project, {
     checks: [],
-    parts: [{ projects: [], words }],
+    parts: [[{ projects: [], words }]],
     ...(mostUnsteady !== undefined && { mostUnsteady }),
   });
   const { stdout, exitCode } = await runner.endWithin(150_000);
@@ -155,15 +156,19 @@ describe('a suite', () => { beforeAll(() => { throw new Error('hooked') }); test
 
   test('on SIGTERM ends all that its tests started, in sessions of their own too, and itself by the signal', async () => {
     const project = mkdtempSync(join(folder, 'project-'));
-    const children = `import { spawn } from 'node:child_process';
+    const sides = ['left', 'right'];
+    for (const side of sides) {
+      const children = `import { spawn } from 'node:child_process';
 ${heading}test('waits for a child', () => new Promise((resolve) => {
-  const script = '(sleep 300 & echo $! >orphan); sleep 300 & echo $! >child; wait';
+  const script = '(sleep 300 & echo $! >orphan-${side}); sleep 300 & echo $! >child-${side}; wait';
   spawn('setsid', ['sh', '-c', script], { stdio: 'ignore' }).on('exit', resolve);
 }));\n`;
-    writeFileSync(join(project, 'waiting.test.mjs'), children);
+      writeFileSync(join(project, `${side}.test.mjs`), children);
+    }
     writeFileSync(join(project, 'vitest.config.mjs'), 'export default { test: { testTimeout: 300_000 } };\n');
-    const runner = start(project, { checks: [], parts: [{ projects: [], words: [] }] });
-    const pids = await Promise.all(['orphan', 'child'].map((name) => awaitPid(join(project, name))));
+    const runner = start(project, { checks: [], parts: [sides.map((side) => ({ projects: [], words: [side] }))] });
+    const files = sides.flatMap((side) => [`orphan-${side}`, `child-${side}`]);
+    const pids = await Promise.all(files.map((name) => awaitPid(join(project, name))));
     runner.signal('SIGTERM');
     expect(await runner.exited).toMatchObject({ signal: 'SIGTERM', stdout: expect.stringContaining('interrupted') });
     expect(pids.filter(isRunning)).toEqual([]);
@@ -218,9 +223,28 @@ test('a word that is a flag is refused, and no test may leave out the others', a
   expect(readFileSync(join(REPOSITORY, 'vitest.config.ts'), 'utf8')).toContain('allowOnly: false');
 });
 
-test('continuous integration runs every project, the emulated machine alone and last, and fails from three unsteady files on', () => {
-  const { parts, mostUnsteady } = planRun(['ci']);
-  expect([mostUnsteady, parts.map(({ projects }) => projects)]).toEqual([2, [['!vm'], ['vm']]]);
+test('continuous integration runs every project once, the emulated machine after all with deadlines, and fails from three unsteady files on', () => {
+  const { parts, checks, build, mostUnsteady } = planRun(['ci']);
+  const names = (config.test?.projects ?? []).map((each) => (each as { test: { name: string } }).test.name);
+  expect(
+    parts
+      .flat()
+      .flatMap(({ projects }) => projects)
+      .toSorted(),
+  ).toEqual(names.toSorted());
+  expect(parts.at(-1)).toMatchObject([{ projects: ['vm'] }, { projects: ['unit', 'sqlite', 'fuzz'] }]);
+  expect([mostUnsteady, checks.length, build?.name]).toEqual([2, 6, 'build']);
+});
+
+test('without a word, all projects but the emulated machine run, and with "quick" the checks and the unit tests', () => {
+  const [all, quick] = [planRun([]), planRun(['quick'])].map(({ parts }) =>
+    parts.flat().flatMap((each) => each.projects),
+  );
+  const ci = planRun(['ci'])
+    .parts.flat()
+    .flatMap(({ projects }) => projects);
+  expect(all?.toSorted()).toEqual(ci.filter((each) => each !== 'vm').toSorted());
+  expect([quick, planRun(['quick']).checks]).toEqual([['unit'], planRun(['ci']).checks]);
 });
 
 test('coverage has a line for each folder of src, and one for all', () => {
