@@ -57,7 +57,7 @@ export default defineConfig({
     retry: 0,
     allowOnly: false,
     // Lab tests mostly wait, for handshakes and deadlines: one takes a quarter of a core.
-    maxWorkers: 6,
+    maxWorkers: 8,
     // Long and waiting files first, and at the end many short ones.
     sequence: { sequencer: ProjectOrder },
     passWithNoTests: false,
