@@ -38,6 +38,8 @@ export interface PairData {
   readonly ended?: PathEnd;
   /** When new endpoints let the next attempt begin sooner. */
   readonly resets?: readonly number[];
+  /** True if endpoints changed since the hosts got them. */
+  readonly isOutdated?: boolean;
   /** True if the last event of the pair states a direct path. */
   readonly isAnnounced?: boolean;
 }
@@ -107,7 +109,9 @@ export function restShort(pair: Pair, now: number): Pair {
 
 /** Ends an attempt without a path. */
 export function rest(pair: Pair, now: number, random: number): Pair {
-  return { ...pair, state: 'resting', at: now, nextAt: now + backoffOf(pair.tries, random) };
+  const { isOutdated, ...data } = pair.data;
+  const resting: Pair = { ...pair, data, state: 'resting', at: now, nextAt: now + backoffOf(pair.tries, random) };
+  return isOutdated ? reconsider(resting, now) : resting;
 }
 
 /** Ends an attempt of a pair whose NATs allow none. */
@@ -135,6 +139,8 @@ export function end(pair: Pair, why: PathEnd, now: number, random: number): Pair
  */
 export function reconsider(pair: Pair, now: number): Pair {
   const { state, tries, nextAt, startedAt, data } = pair;
+  // The hosts try what they got: the next attempt has the new endpoints.
+  if (state === 'trying') return data.isOutdated ? pair : { ...pair, data: { ...data, isOutdated: true } };
   if (state !== 'resting') return pair;
   const resets = (data.resets ?? []).filter((at) => now - at < resetMs);
   const soon = Math.max(now, startedAt + shortestMs * 2 ** Math.max(0, resets.length - 1));

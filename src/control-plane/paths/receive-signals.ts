@@ -58,12 +58,14 @@ async function listNamed({ db, network }: Round, self: number, signals: PathSign
 /** Returns true if the pair had a direct path. An attempt that began since goes on. */
 function returnToRelay(round: Round, self: number, peer: number, why: PathEnd): boolean {
   const pair = round.pairOf(self, peer);
+  if (pair === undefined) return false;
+  const wasDirect = pair.state === 'direct';
+  if (wasDirect) round.send(peer, { kind: 'return', data: { peer: self } });
+  const ended = wasDirect ? end(pair, why, round.now, round.random()) : pair;
   // After a sleep or a move, the backoff of attempts that failed meanwhile has no meaning.
-  if (pair !== undefined && why === 'moved') reconsiderIn(round, pair);
-  if (pair?.state !== 'direct') return false;
-  round.send(peer, { kind: 'return', data: { peer: self } });
-  round.set(end(pair, why, round.now, round.random()));
-  return true;
+  const next = why === 'moved' ? reconsider(ended, round.now) : ended;
+  if (next !== pair) round.set(next);
+  return wasDirect;
 }
 
 /** A NAT may have taken another port: an endpoint that is new lets the next attempt begin soon. */

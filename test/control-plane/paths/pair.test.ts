@@ -63,7 +63,16 @@ describe('the backoff', () => {
     expect(reconsider(worn, now + 1000)).toMatchObject({ tries: 0, nextAt: now + 5000 });
     expect(reconsider(worn, now + minute)).toMatchObject({ tries: 0, nextAt: now + minute });
     expect(reconsider({ ...worn, nextAt: now }, now + minute).nextAt).toBe(now);
-    for (const pair of [begin(), trying, directOf(now)]) expect(reconsider(pair, now + minute)).toBe(pair);
+    for (const pair of [begin(), directOf(now)]) expect(reconsider(pair, now + minute)).toBe(pair);
+  });
+
+  test('begins again soon after an attempt in which endpoints changed: the hosts tried the old ones', () => {
+    const outdated = reconsider({ ...trying, tries: 4 }, now + 2000);
+    expect(reconsider(outdated, now + 3000)).toBe(outdated);
+    const rested = rest(outdated, now + 12_000, 0.5);
+    expect(rested).toMatchObject({ state: 'resting', tries: 0, nextAt: now + 12_000 });
+    // Once.
+    expect(rest(begin(rested), now + 24_000, 0.5).nextAt).toBeGreaterThan(now + minute / 2);
   });
 
   test('begins again less than once a minute where endpoints change all the time', () => {
