@@ -5,7 +5,7 @@ import type { NetworkMap } from '../core/map/model.ts';
 import { tryParseAddress } from '../core/net/cidr.ts';
 import { decodeDelta, describePartial, isBase, isDelta, isPerhapsDelta } from './decode/delta.ts';
 import { decodeMap, decodeRemoved } from './decode/map.ts';
-import { decodeMessages } from './decode/messages.ts';
+import { decodeMessages, isUnchanged } from './decode/messages.ts';
 import type { Reply } from './http/attempt.ts';
 import type { HttpClient } from './http/client.ts';
 import { type MapRequest, requestAtOnce, requestMap } from './request-map.ts';
@@ -47,8 +47,8 @@ export async function readMap(http: HttpClient, request: MapRequest): Promise<Ma
   }
   try {
     const batch = request.messageKinds.length > 0 ? decodeMessages(answer) : null;
-    if (batch !== null) return { map: null, batch, ...rest };
-    return { ...decodeDelta(answer, base, request.hasOwnTag), ...rest };
+    if (batch !== null && isUnchanged(answer)) return { map: null, batch, ...rest };
+    return { ...decodeDelta(answer, base, request.hasOwnTag), ...(batch && { batch }), ...rest };
   } catch (error) {
     if (!(error instanceof BadReply)) throw error;
     return readWhole(error);

@@ -165,6 +165,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
     const health = startHealth(context, messageNotifier, options);
     timely.health = health;
     const served = { metrics, metricsElsewhere, console: options.console ?? null, ...health };
+    await health.messages.restore();
     const app = await createServer(context, { transport, limits, proxies, ...served, logger });
     const { url, showing } = await startListening(app, metrics, transport, options);
     health.listening.url = url;

@@ -123,6 +123,14 @@ describe('a delta that a proxy sends as a 200', () => {
     expect(await service.readMap(7, token, known)).toMatchObject({ map: null, batch: { messages, receipt: null } });
   });
 
+  test('may have messages too, so that changes one after the other delay none', async () => {
+    const messages = [{ kind: 'return', data: { peer: 2 } }];
+    const { address } = await serve(based('"12"', { messages, receipt: '7' }));
+    const service = connect(address, features, { instance: '0f1e2d3c4b5a6978', takesPaths: true });
+    const reading = await service.readMap(7, token, known);
+    expect(reading).toMatchObject({ map: { revision: after.revision }, batch: { messages, receipt: '7' } });
+  });
+
   test.each<[string, Reply, string]>([
     ['to another map', based('"11"'), 'has changes to a map other than the stored one'],
     ['to another map, by its header', json(200, { data: deltaBody() }, { 'delta-base': '"11"' }), 'not requested'],

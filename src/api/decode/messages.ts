@@ -6,16 +6,21 @@ import type { Reply } from '../http/attempt.ts';
 import type { MessageBatch } from '../service.ts';
 import { Field } from './field.ts';
 
-/** The messages in a 226 without changes; changes take precedence. Null for none. */
-export function decodeMessages({ body, reading }: Reply): MessageBatch | null {
+/** True for a 226 without changes, which comes for its messages alone. */
+export function isUnchanged({ body, reading }: Reply): boolean {
   const network = Field.ofReply(body, reading).as('network');
-  const isEmpty = [aliases.network.peers, aliases.network.removed].every((field) => {
+  return [aliases.network.peers, aliases.network.removed].every((field) => {
     const value = network.find(field)?.value;
     return Array.isArray(value) && value.length === 0;
   });
-  const messages = isEmpty ? readMessages(network.find(aliases.network.messages)?.value) : [];
+}
+
+/** The messages in a 226. Null for none. */
+export function decodeMessages({ body, reading }: Reply): MessageBatch | null {
+  const network = Field.ofReply(body, reading).as('network');
+  const messages = readMessages(network.find(aliases.network.messages)?.value);
   const given = network.find(aliases.network.receipt)?.value;
-  const receipt = isEmpty && typeof given === 'string' && /^[\w.-]{1,128}$/.test(given) ? given : null;
+  const receipt = typeof given === 'string' && /^[\w.-]{1,128}$/.test(given) ? given : null;
   return messages.length > 0 || receipt !== null ? { messages, receipt } : null;
 }
 

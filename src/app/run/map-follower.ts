@@ -22,6 +22,8 @@ const shortestHold = 5;
 const retryAfterGateway = 3_600;
 /** The rate limit for a service that replies to long polls immediately. */
 const pace: RateLimit = { most: 10, withinMs: 10_000 };
+/** The same for replies with messages: a host switches to many paths at moments that they name. */
+const messagePace: RateLimit = { most: 100, withinMs: 10_000 };
 /** The least milliseconds between two attempts: full jitter may be no wait at all. */
 const restMs = 200;
 /**
@@ -45,8 +47,9 @@ export class MapFollower implements PassListener {
   readonly #backoff: Backoff;
   readonly #transitions: TransitionLogger;
   #round = new AbortController();
-  /** When the last replies arrived, in milliseconds. */
+  /** When the last replies without and with messages arrived, in milliseconds. */
   #answers: number[] = [];
+  #withMessages: number[] = [];
   #failures = 0;
   /** In ISO 8601: the last success, and the first failure after it; null for none. */
   #lastSuccess: string | null = null;
@@ -206,6 +209,10 @@ export class MapFollower implements PassListener {
         if (update.map === null && batch === undefined) await untilAborted(round, this.#onIdle());
       }
       const now = tools.monotonic() * 1000;
+      if (batch !== undefined) {
+        this.#withMessages = [...this.#withMessages, now].slice(-messagePace.most);
+        return pauseFor(this.#withMessages, now, messagePace);
+      }
       this.#answers = [...this.#answers, now].slice(-pace.most);
       return pauseFor(this.#answers, now, pace);
     } catch (error) {

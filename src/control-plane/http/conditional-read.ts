@@ -24,7 +24,7 @@ export const conditionalHeaders = z.looseObject({
 
 export interface ConditionalResult {
   readonly revision: ObservedRevision;
-  /** Messages for a caller that has this revision; none for a caller with another revision. */
+  /** A caller with another revision gets messages only if it states receipts. */
   readonly batch: MessageBatch;
 }
 
@@ -65,7 +65,7 @@ export function createConditionalRead(
       return null;
     }
     const { revision, isUnchanged } = found;
-    const batch = isUnchanged && inbox ? await inbox.read() : nothing;
+    const batch = inbox && (isUnchanged || inbox.hasReceipts) ? await inbox.read() : nothing;
     if (!isUnchanged || batch.messages.length > 0) return { revision, batch };
     response.header('etag', formatETag(revision));
     response.code(304).send();

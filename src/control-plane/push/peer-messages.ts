@@ -27,6 +27,8 @@ export interface MessageBatch {
 
 /** The messages for the caller of one request. */
 export interface Inbox {
+  /** True if messages that are not sent come again. */
+  readonly hasReceipts: boolean;
   /** Calls `end` when there is a message, or now if one waits. Returns the unsubscribe function. */
   subscribe(end: () => void): () => void;
   /** Reads the messages that wait. A host without receipts gets them once. */
@@ -74,6 +76,13 @@ export class PeerMessages {
     await this.#context.announce(transaction, network, 'messages');
   }
 
+  /** Finds what waits since before this process began. */
+  async restore(): Promise<void> {
+    const { db } = this.#context;
+    const since = new Date((await this.#context.readTime(db)).getTime() - lifetimeMs).toISOString();
+    for (const { peer, kind } of await listAddressees(db, null, since)) this.#mark(peer, kind);
+  }
+
   /** Ends the local waits of a network's peers that have messages. */
   async deliver(network: number): Promise<void> {
     const { db } = this.#context;
@@ -96,6 +105,7 @@ export class PeerMessages {
   open(caller: PeerCaller, { kinds, hasReceipts }: InboxOptions): Inbox {
     const { peerId } = caller;
     return {
+      hasReceipts,
       subscribe: (end) => {
         if (this.#kindsFor(peerId, kinds).length > 0) end();
         const wait = { kinds, end };
@@ -158,13 +168,10 @@ interface Wait {
 
 export const nothing: MessageBatch = { messages: [], receipt: null };
 
-/** The ids in a receipt, which the host returns as it is. PostgreSQL refuses larger ones. */
+/** The ids in a receipt, which the host returns as it is. */
 function readReceipt(receipt: string): number[] {
-  const ids = receipt.split('.').filter((part) => /^\d{1,10}$/.test(part));
-  return ids
-    .map(Number)
-    .filter((id) => id < 2 ** 31)
-    .slice(0, mostMessages);
+  const ids = receipt.split('.').filter((part) => /^\d{1,15}$/.test(part));
+  return ids.slice(0, mostMessages).map(Number);
 }
 
 /** A message that names a moment counts from its delivery. */

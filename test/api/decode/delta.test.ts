@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { isBase, isPerhapsDelta } from '../../../src/api/decode/delta.ts';
 import { decodeMap } from '../../../src/api/decode/map.ts';
-import { decodeMessages } from '../../../src/api/decode/messages.ts';
+import { decodeMessages, isUnchanged } from '../../../src/api/decode/messages.ts';
 import type { Reply } from '../../../src/api/http/attempt.ts';
 import type { NetworkMap, Peer } from '../../../src/core/map/model.ts';
 import { peer } from '../../core/samples.ts';
@@ -76,8 +76,12 @@ describe('messages for a host', () => {
     ['a peer is removed', { removed: [3] }],
     ['it is not said what is removed', { removed: null }],
     ['the peers are no list', { peers: {} }],
-  ])('come later where %s', (_, fields) => {
-    expect(messagesOf({ messages: [probe(2)], receipt: '7', ...fields })).toBeNull();
+  ])('come with changes where %s', (_, fields) => {
+    const reply = { body: { data: { peers: [], removed: [], ...fields } }, reading: source } as unknown as Reply;
+    expect(isUnchanged(reply)).toBe(false);
+    expect(messagesOf({ messages: [probe(2)], receipt: '7', ...fields })).toEqual({
+      ...{ messages: [probe(2)], receipt: '7' },
+    });
   });
 
   test.each<[unknown]>([

@@ -110,6 +110,12 @@ describe('a service with long polls', () => {
     expect([receipts, received]).toEqual([[undefined, undefined, '7', '7', undefined], [batch.messages]]);
   });
 
+  it('is asked again at once after messages: they are for moments soon to come', async () => {
+    const batch = { messages: [{ kind: 'return' as const, data: { peer: 2 } }], receipt: '7' };
+    const following = await follow([answerWith(first, true), async () => ({ map: null, waited: false, batch })], 60);
+    expect(pauses(following).slice(1, 50)).toEqual(Array(49).fill(0));
+  });
+
   describe('leaves its connection to a report', () => {
     const held = answerWith(first, true);
 

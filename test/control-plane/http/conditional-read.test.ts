@@ -36,6 +36,7 @@ async function read(found: (poll: PollRequest) => Promise<PollResult | null>, me
       subscribers.add(end);
       return () => void subscribers.delete(end);
     },
+    hasReceipts: false,
     read: async () => {
       taken += 1;
       return { messages, receipt: '1' };

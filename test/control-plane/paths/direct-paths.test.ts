@@ -285,6 +285,25 @@ test('at most three connectors observe, in service and with a public endpoint, t
   expect(asked).toEqual(open.slice(0, 3).map(({ id }) => id));
 });
 
+test('messages come with a change of the map, so that changes one after the other delay none', async () => {
+  const office = await startPaths();
+  const { plane, one, two, relay, network, token, etagOf, state } = office;
+  const etag = await etagOf(two);
+  await state(one, { candidates: [], wanted: [two.id] });
+  await plane.call('PATCH', `/api/networks/${network}/peers/${relay.id}`, { token, body: { name: 'edge' } });
+  const readBy = (receipts: object) =>
+    plane.call('GET', `/api/networks/${network}`, {
+      token: two.token,
+      headers: { 'if-none-match': etag, 'a-im': 'cpn-delta', 'peer-messages': 'candidates', ...receipts },
+    });
+  // A host of an earlier version reads none with changes.
+  expect((await readBy({})).body.data.messages).toBeUndefined();
+  const { status, body } = await readBy({ 'peer-messages-receipt': 'none' });
+  expect([status, body.data.peers.length]).toEqual([226, 1]);
+  expect(body.data.messages).toEqual([{ kind: 'candidates', data: { peers: [one.id] } }]);
+  expect((await readBy({ 'peer-messages-receipt': body.data.receipt })).body.data.messages).toBeUndefined();
+});
+
 test('what a connector observed before an attempt is void as soon as one observes the peer again', async () => {
   const { one, two, relay, add, state, take, plane, untilPairs } = await startPaths({
     // Long enough for the statements below.

@@ -28,6 +28,8 @@ async function withHosts(
     /** Each in a transaction of its own. */
     readonly send: (to: PeerCaller, ...messages: PeerMessage[]) => Promise<void>;
     readonly sendAtOnce: (...messages: [PeerCaller, PeerMessage][]) => Promise<void>;
+    /** The messages of a process that starts now. */
+    readonly restarted: () => Promise<PeerMessages>;
     readonly open: (host: PeerCaller, ...kinds: PeerMessageKind[]) => Inbox;
     /** Reads and acknowledges. */
     readonly take: (host: PeerCaller, ...kinds: PeerMessageKind[]) => Promise<readonly PeerMessage[]>;
@@ -37,7 +39,13 @@ async function withHosts(
 ): Promise<void> {
   await withRows(async ({ db, network, addPeer }) => {
     let at = now;
-    const messages = new PeerMessages({ db, announce: async () => {}, readTime: async () => new Date(at) });
+    const context = { db, announce: async () => {}, readTime: async () => new Date(at) };
+    const messages = new PeerMessages(context);
+    const restarted = async () => {
+      const later = new PeerMessages(context);
+      await later.restore();
+      return later;
+    };
     const open = (host: PeerCaller, ...kinds: PeerMessageKind[]) => messages.open(host, { kinds, hasReceipts: true });
     const add = async () => ({ peerId: await addPeer() }) as PeerCaller;
     await work({
@@ -55,6 +63,7 @@ async function withHosts(
           each.map(([{ peerId }, message]) => [peerId, message]),
         ),
       open,
+      restarted,
       take: async (host, ...kinds) => {
         const batch = await open(host, ...kinds).read();
         await messages.acknowledge(host, `${batch.receipt}`);
@@ -102,6 +111,18 @@ test('messages come again until there is a receipt, also after a reply on a conn
     expect(await next.read()).toEqual({ messages: [], receipt: null });
   }));
 
+test('messages wait for a process that starts later, until they are too old', () =>
+  withHosts(async ({ restarted, hosts: [one], send, advance }) => {
+    await send(one, probe(7));
+    const read = async () => {
+      const later = await restarted();
+      return (await later.open(one, { kinds: ['probe'], hasReceipts: true }).read()).messages;
+    };
+    expect(await read()).toEqual([probe(7)]);
+    advance(15_001);
+    expect(await read()).toEqual([]);
+  }));
+
 test('the messages of a host that states no receipts come once', () =>
   withHosts(async ({ messages, hosts: [one], send }) => {
     const open = () => messages.open(one, { kinds: ['return'], hasReceipts: false });
@@ -112,7 +133,7 @@ test('the messages of a host that states no receipts come once', () =>
     expect((await open().read()).messages).toEqual([]);
   }));
 
-test.each(['', 'none', '0', '-1', '1e0', '9999999999', '99999999999', 'x.1x', `${'0.'.repeat(500)}1`])(
+test.each(['', 'none', '0', '-1', '1e0', '9'.repeat(16), 'x.1x', `${'0.'.repeat(500)}1`])(
   'the receipt %j deletes nothing',
   (receipt) =>
     withHosts(async ({ messages, open, hosts: [one], send }) => {

@@ -28,13 +28,13 @@ export interface Addressee {
   readonly kind: PeerMessageKind;
 }
 
-/** Lists the peers of a network with messages since an instant, by kind. */
-export async function listAddressees(db: Db, network: number, since: string): Promise<Addressee[]> {
+/** Lists the peers of a network, or of all, with messages since an instant, by kind. */
+export async function listAddressees(db: Db, network: number | null, since: string): Promise<Addressee[]> {
   return db
     .selectFrom('peer_messages')
     .select(['peer_id as peer', 'kind'])
     .distinct()
-    .where('network_id', '=', network)
+    .$if(network !== null, (query) => query.where('network_id', '=', network))
     .where('created_at', '>=', since)
     .execute();
 }
