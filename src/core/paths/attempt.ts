@@ -183,9 +183,9 @@ function hasData({ rxBytes }: ActualPeer): boolean {
 }
 
 function giveUp(attempt: Attempt): Advanced {
-  const { schedule, at, state } = attempt;
+  const { schedule, at, state, probes } = attempt;
   const tried = schedule.candidates.slice(0, at + 1).map(({ endpoint }, index): TriedCandidate => {
-    const isReached = state === 'probing' && index === at;
+    const isReached = index === at && (state === 'probing' || probes > 0);
     return { endpoint: formatEndpoint(endpoint), outcome: isReached ? 'handshake' : 'no-answer' };
   });
   const refused = schedule.refused.map((endpoint): TriedCandidate => {

@@ -75,8 +75,8 @@ export type PathAction =
   | { readonly do: 'probe'; readonly peer: PeerId; readonly by: ProvenBy }
   /** Moves the address back to the relay, and removes the peer. `why` is for the service. */
   | { readonly do: 'return'; readonly peer: PeerId; readonly why: PathEnd | null }
-  /** Removes a peer that never carried packets. */
-  | { readonly do: 'forget'; readonly peer: PeerId };
+  /** Removes a peer that never carried packets. `why` is for the service: the peer may use it. */
+  | { readonly do: 'forget'; readonly peer: PeerId; readonly why: PathEnd | null };
 
 /** Why a host returns to the relay, in the contract's terms. */
 export type PathEnd = 'idle' | 'lost' | 'moved';
@@ -196,12 +196,12 @@ function handle(path: DirectPath, event: Exclude<PathEvent, { event: 'proven' }>
 
 function end(path: DirectPath, why: PathEnd | null): HandledPath {
   const { peer, state } = path;
-  return { path: null, actions: [state === 'direct' ? { do: 'return', peer, why } : { do: 'forget', peer }] };
+  return { path: null, actions: [{ do: state === 'direct' ? 'return' : 'forget', peer, why }] };
 }
 
 function observe(path: DirectPath, counters: Counters | null, now: number): HandledPath {
   const { peer, state, at } = path;
-  if (state === 'proven') return now < at + switchWithinMs ? { path, actions: [] } : end(path, null);
+  if (state === 'proven') return now < at + switchWithinMs ? { path, actions: [] } : end(path, 'lost');
   if (state === 'switching') return { path, actions: [] };
   // Another program removed the peer, or the network did.
   if (counters === null) return end(path, 'lost');

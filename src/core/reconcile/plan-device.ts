@@ -86,7 +86,8 @@ export function planPeerRemoval(
       link,
       publicKeys: surplus.map((peer) => peer.publicKey),
       changes: surplus.map((peer) => {
-        const reason = triable.has(peer.publicKey) ? 'reached through the relay' : 'not a peer of the network';
+        const wasDirect = triable.has(peer.publicKey) || peer.allowedIps.some(isForProbes);
+        const reason = wasDirect ? 'reached through the relay' : 'not a peer of the network';
         return removed('peer', peer.publicKey, describe(peer), reason);
       }),
     },

@@ -27,6 +27,8 @@ const mostPairs = 32;
 const anyIpv6 = parseAddress('2001:db8::1');
 /** The most connectors that receive a packet, so that they observe this host. */
 const mostObservers = 8;
+/** Milliseconds from the proof of a path until the control plane names the moment of its switch. */
+const expectedMs = 1_500;
 /** The most endpoints in one request, as in the contract. */
 const mostObserved = 64;
 
@@ -86,8 +88,8 @@ export class PathListener implements PassListener {
     this.#paths = new PathsInUse(tools, link, {
       evaluation: () => this.#evaluation,
       peers: () => this.#peers,
-      onGone: (peers) => {
-        for (const peer of peers) this.#signals.end(peer, 'moved');
+      onGone: (peers, why) => {
+        for (const peer of peers) this.#signals.end(peer, why);
       },
       onSwitch: (peer, to, why) => this.#onSwitch(peer, to, why),
     });
@@ -254,11 +256,18 @@ export class PathListener implements PassListener {
       } else {
         await this.#paths.handle({ event: 'proven', peer: peer.id, attempt, by: provenBy });
         await this.#signals.send({ proven: [{ peer: peer.id, attempt }] });
+        void this.#expectSwitch(peer.id);
       }
       this.#recorder.attempted(peer.id, message, { own, tried, outcome });
     } catch (error) {
       if (!signal.aborted) throw error;
     }
+  }
+
+  /** The reply with the moment of the switch may be lost on a connection that died unnoticed. */
+  async #expectSwitch(peer: number): Promise<void> {
+    await this.#tools.sleep(expectedMs, this.#ending.signal);
+    if (this.#paths.isWaiting(peer) && !this.#ending.signal.aborted) this.#renewWait();
   }
 
   /** A handshake proves no path to a peer that answered nothing over the last one. */

@@ -4,7 +4,7 @@ import type { Peer, PeerId } from '../../../core/map/model.ts';
 import { type Address, hostPrefix, type Prefix } from '../../../core/net/cidr.ts';
 import type { SocketEndpoint } from '../../../core/net/endpoint.ts';
 import { findDevicePaths } from '../../../core/paths/device-paths.ts';
-import { probeAddressOf, probePrefixOf } from '../../../core/paths/probe-address.ts';
+import { isForProbes, probeAddressOf, probePrefixOf } from '../../../core/paths/probe-address.ts';
 import type { Step } from '../../../core/reconcile/step.ts';
 import { findSelf } from '../../reconcile/desire-network.ts';
 import type { Evaluation } from '../../reconcile/evaluate-network.ts';
@@ -51,6 +51,15 @@ export function findPathPeers({ state, desired }: Evaluation): ReadonlyMap<numbe
 export function findPaths({ state, actual }: Evaluation, now: number): readonly PathPeer['id'][] {
   const { map, self } = findSelf(state);
   return findDevicePaths(actual.device, map, self, now).filter((id) => typeof id === 'number');
+}
+
+/** The peers that an attempt left in the table of an evaluation. */
+export function findTrials({ actual }: Evaluation, peers: ReadonlyMap<number, PathPeer>): readonly PathPeer[] {
+  const inTable = new Map(actual.device?.peers.map(({ publicKey, allowedIps }) => [publicKey, allowedIps]));
+  return [...peers.values()].filter(({ publicKey }) => {
+    const allowedIps = inTable.get(publicKey) ?? [];
+    return allowedIps.length > 0 && allowedIps.every(isForProbes);
+  });
 }
 
 /** Adds the peer again for a trial: an endpoint starts a handshake. */

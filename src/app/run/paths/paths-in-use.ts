@@ -13,7 +13,15 @@ import {
 import type { Evaluation } from '../../reconcile/evaluate-network.ts';
 import { secondsNow, type Tools } from '../../tools.ts';
 import { readTraffic } from '../health/renew-peers.ts';
-import { findPaths, type PathPeer, probesFrom, removeTrial, switchToPath, switchToRelay } from './path-peer.ts';
+import {
+  findPaths,
+  findTrials,
+  type PathPeer,
+  probesFrom,
+  removeTrial,
+  switchToPath,
+  switchToRelay,
+} from './path-peer.ts';
 
 /** Milliseconds for the answer to a probe of a path in use. */
 const probeMs = 700;
@@ -27,8 +35,8 @@ export interface PathContext {
   readonly evaluation: () => Evaluation | null;
   /** The peers to which direct paths may exist. */
   readonly peers: () => ReadonlyMap<number, PathPeer>;
-  /** Called with paths that a pass removed. */
-  readonly onGone: (peers: readonly number[]) => void;
+  /** Called with paths that ended without a switch. The peers may use them. */
+  readonly onGone: (peers: readonly number[], why: PathEnd) => void;
   /** Called after a switch. `why` is null for a direct path, and if the peer returned. */
   readonly onSwitch: (peer: PathPeer, to: 'direct' | 'relayed', why: PathEnd | null) => void;
 }
@@ -64,14 +72,20 @@ export class PathsInUse {
     return (this.#paths ?? []).map(({ peer }) => Number(peer));
   }
 
-  /** The first pass adopts the paths of an earlier process. Each pass drops those it removed. */
+  /**
+   * The first pass adopts the paths of an earlier process, and ends its trials: this process gets
+   * no moment to switch to them. Each pass drops the paths it removed.
+   */
   resume(evaluation: Evaluation | null): void {
     if (evaluation === null) this.#paths = [];
-    else this.#paths ??= resumePaths(findPaths(evaluation, secondsNow(this.#tools)), this.#now());
+    else if (this.#paths === null) {
+      this.#paths = resumePaths(findPaths(evaluation, secondsNow(this.#tools)), this.#now());
+      for (const peer of findTrials(evaluation, this.#context.peers())) void this.#forget(peer, 'lost');
+    }
     // Gone from the network, or this host or the peer has an endpoint now, or no paths any more.
     const gone = this.ids.filter((id) => !this.#context.peers().has(id));
     this.#paths = this.#paths?.filter(({ peer }) => !gone.includes(Number(peer))) ?? null;
-    if (gone.length > 0) this.#context.onGone(gone);
+    if (gone.length > 0) this.#context.onGone(gone, 'moved');
     this.#wake();
   }
 
@@ -90,7 +104,7 @@ export class PathsInUse {
     if (peer === undefined || evaluation === null) return;
     try {
       if (action.do === 'probe') return void this.#probe(peer, action.by, evaluation);
-      if (action.do === 'forget') return await this.#tools.host.apply(removeTrial(this.#link, peer));
+      if (action.do === 'forget') return await this.#forget(peer, action.why);
       const isDirect = action.do === 'switch';
       const others = (this.#paths ?? []).flatMap(({ peer: id }) =>
         id === peer.id ? [] : (this.#context.peers().get(Number(id)) ?? []),
@@ -118,6 +132,17 @@ export class PathsInUse {
       // The next pass repairs the table; the other side must return all the same.
       if (action.do === 'return') this.#context.onSwitch(peer, 'relayed', action.why);
     }
+  }
+
+  /** Removes a peer to which this host never switched. The peer itself may have done so. */
+  async #forget(peer: PathPeer, why: PathEnd | null): Promise<void> {
+    if (why !== null) this.#context.onGone([peer.id], why);
+    await this.#tools.host.apply(removeTrial(this.#link, peer)).catch(expectCpnError);
+  }
+
+  /** True for a proven path without a moment to switch. */
+  isWaiting(id: number): boolean {
+    return this.#paths?.some(({ peer, state }) => peer === id && state === 'proven') ?? false;
   }
 
   /** Without an answer, or a way to get one, the path ends. Others do not wait for it. */
@@ -150,8 +175,16 @@ export class PathsInUse {
     return isFull || (!isSmall && (await host.isTcpReachable(address, probeMs)));
   }
 
-  /** Observes the paths for as long as there are any. */
+  /** Observes the paths for as long as there are any. At the end, only those in use stay. */
   async run(signal: AbortSignal): Promise<void> {
+    await this.#watch(signal);
+    for (const { peer: id, state } of this.#paths ?? []) {
+      const peer = this.#context.peers().get(Number(id));
+      if (peer !== undefined && state !== 'direct') await this.#forget(peer, null);
+    }
+  }
+
+  async #watch(signal: AbortSignal): Promise<void> {
     signal.addEventListener('abort', () => this.#wake());
     let observedAt = Number.NEGATIVE_INFINITY;
     while (!signal.aborted) {

@@ -2,6 +2,8 @@ import type { PathEnd } from '../../../core/paths/direct-paths.ts';
 
 /** Milliseconds without another path to a peer that answered nothing over one. */
 const silentMs = 30 * 60_000;
+/** Milliseconds within which a path without answers ends. A later loss has another cause. */
+const provedMs = 10_000;
 
 /**
  * Peers whose path only a handshake proves. A firewall may drop all else: a peer that answers
@@ -9,7 +11,8 @@ const silentMs = 30 * 60_000;
  */
 export class UnprobedPaths {
   readonly #now: () => number;
-  readonly #inUse = new Set<number>();
+  /** When each path began. */
+  readonly #inUse = new Map<number, number>();
   /** Until when a peer gets no such path. */
   readonly #silent = new Map<number, number>();
 
@@ -21,7 +24,7 @@ export class UnprobedPaths {
   /** False if the peer answered nothing over its last path. */
   accept(peer: number): boolean {
     if ((this.#silent.get(peer) ?? 0) > this.#now()) return false;
-    this.#inUse.add(peer);
+    this.#inUse.set(peer, this.#now());
     return true;
   }
 
@@ -31,6 +34,9 @@ export class UnprobedPaths {
   }
 
   end(peer: number, why: PathEnd | null): void {
-    if (this.#inUse.delete(peer) && why === 'lost') this.#silent.set(peer, this.#now() + silentMs);
+    const since = this.#inUse.get(peer);
+    this.#inUse.delete(peer);
+    if (since === undefined || why !== 'lost' || this.#now() - since >= provedMs) return;
+    this.#silent.set(peer, this.#now() + silentMs);
   }
 }

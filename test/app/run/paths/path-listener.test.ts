@@ -84,6 +84,7 @@ async function start() {
   };
   return {
     host,
+    tools,
     clock,
     pass,
     until,
@@ -280,6 +281,48 @@ it('returns with the other side, and states nothing', async () => {
   expect(signals).toHaveLength(1);
   // No drift: the table is that of a relayed peer.
   expect(await pass()).toEqual([]);
+});
+
+it('states the end of a path to which this host never switched: the peer may use it', async () => {
+  await using started = await start();
+  const { until, entry, signals, renewals } = started;
+  await prove(started);
+  const before = renewals();
+  // The reply with the moment may be lost on a dead connection.
+  await until(() => renewals() > before);
+  expect(signals.some(({ ended }) => ended !== undefined)).toBe(false);
+  await until(() => signals.some(({ ended }) => ended !== undefined));
+  expect(signals.at(-1)).toEqual({ ended: [{ peer: 3, why: 'lost' }] });
+  await until(() => entry() === undefined);
+});
+
+it('leaves no peer in the table at its end that it only tried', async () => {
+  const started = await start();
+  await prove(started);
+  expect(started.entry()).toBeDefined();
+  await started[Symbol.asyncDispose]();
+  expect(started.entry()).toBeUndefined();
+});
+
+it('ends what an earlier daemon only tried: this one gets no moment to switch to it', async () => {
+  await using started = await start();
+  const { host, until, entry, signals } = started;
+  await prove(started);
+  const later = new PathListener(
+    started.tools,
+    'cpn0',
+    () => {},
+    () => {},
+  );
+  const made = await passNetwork(host.tools, 'cpn0', { map: null, resolved: null }, { withinMs: 1 });
+  if (made !== null) later.onPass(made);
+  await until(() => entry() === undefined);
+  const ended = new AbortController();
+  const running = later.run(ended.signal);
+  await until(() => signals.some((each) => each.ended !== undefined));
+  expect(signals.at(-1)).toEqual({ ended: [{ peer: 3, why: 'lost' }] });
+  ended.abort();
+  await running;
 });
 
 it('finds the paths of an earlier daemon in the table, and watches them', async () => {
