@@ -20,6 +20,8 @@ import type {
   TriedCandidate,
   TryMessage,
 } from './attempt-state.ts';
+import { mostCandidates } from './local-candidates.ts';
+import { listTried } from './path-record.ts';
 import { isForProbes } from './probe-address.ts';
 import { type Candidate, type EndpointLimits, scheduleCandidates } from './schedule-candidates.ts';
 
@@ -155,7 +157,7 @@ function verify(before: Attempt, observation: AttemptObservation): Advanced {
   const isShared = hasData(entry);
   const isByHandshake = { do: 'prove', by: 'handshake' } as const;
   if (!attempt.canProbe && isShared) return endWith(attempt, [isByHandshake]);
-  if (now >= attempt.startAt + attemptMs) return giveUp(attempt);
+  if (now >= attempt.startAt + attemptMs) return giveUp(attempt, entry.endpoint);
   const isAnswered = probe !== undefined;
   const probes = attempt.probes + (isAnswered ? 1 : 0);
   const isNarrow = attempt.isNarrow || probe === 'small';
@@ -164,11 +166,11 @@ function verify(before: Attempt, observation: AttemptObservation): Advanced {
     return { ...next, actions: isNew || isAnswered ? [{ do: 'probe' }] : [] };
   }
   // A path that carries only small packets is not usable.
-  if (isNarrow) return giveUp(attempt);
+  if (isNarrow) return giveUp(attempt, entry.endpoint);
   // A peer without IPv6 answers no probe.
   if (isShared) return endWith(attempt, [isByHandshake]);
   if (now < attempt.settlesAt) return { ...next, actions: [] };
-  if (attempt.additions >= mostAdditions || isPaused || entry.endpoint === null) return giveUp(attempt);
+  if (attempt.additions >= mostAdditions || isPaused || entry.endpoint === null) return giveUp(attempt, entry.endpoint);
   const sent = attempt.sentBefore + entry.txBytes;
   const again = renewWith({ ...attempt, state: 'trying' }, entry.endpoint, attempt.at, { now, sent });
   return { attempt: again, actions: [{ do: 'renew', endpoint: entry.endpoint }], nextAt: nextOf(again, now) };
@@ -182,16 +184,18 @@ function hasData({ rxBytes }: ActualPeer): boolean {
   return rxBytes > responseSize && (rxBytes - responseSize) % initiationSize !== 0;
 }
 
-function giveUp(attempt: Attempt): Advanced {
-  const { schedule, at, state, probes } = attempt;
-  const tried = schedule.candidates.slice(0, at + 1).map(({ endpoint }, index): TriedCandidate => {
-    const isReached = index === at && (state === 'probing' || probes > 0);
-    return { endpoint: formatEndpoint(endpoint), outcome: isReached ? 'handshake' : 'no-answer' };
+/** @param answered the endpoint of the peer, if it completed a handshake */
+function giveUp(attempt: Attempt, answered: SocketEndpoint | null = null): Advanced {
+  const { schedule, at, probes } = attempt;
+  const before = probes > 0 ? (schedule.candidates[at]?.endpoint ?? null) : null;
+  const tried = listTried(attempt, answered ?? before).map(({ endpoint, outcome }): TriedCandidate => {
+    return { endpoint, outcome: outcome === 'reached' ? 'handshake' : outcome };
   });
   const refused = schedule.refused.map((endpoint): TriedCandidate => {
     return { endpoint: formatEndpoint(endpoint), outcome: 'refused' };
   });
-  return endWith(attempt, [{ do: 'give-up', tried: [...tried, ...refused] }]);
+  // The source of the peer's packet may be one more endpoint.
+  return endWith(attempt, [{ do: 'give-up', tried: [...tried, ...refused].slice(-mostCandidates) }]);
 }
 
 function endWith(attempt: Attempt, actions: readonly AttemptAction[]): Advanced {

@@ -64,6 +64,18 @@ describe('an attempt', () => {
     }
   });
 
+  it('names the endpoint of a handshake that the peer began first', () => {
+    const [one, other] = [
+      host(0, 'open', { candidates: [outsideOf(0)] }),
+      host(1, 'open', { candidates: [outsideOf(1)] }),
+    ];
+    const narrow = pair('open', 'open', { hosts: [one, other], isWide: false, skew: 2_000 });
+    expect(narrow.tried).toEqual([
+      [{ endpoint: outsideOf(1), outcome: 'handshake' }],
+      [{ endpoint: outsideOf(0), outcome: 'handshake' }],
+    ]);
+  });
+
   it('reaches a host that gives no candidate of its LAN', () => {
     const silent = [host(0, 'blocked', { candidates: [] }), host(1, 'blocked')] as const;
     expect(pair('blocked', 'blocked', { hosts: silent, isSameLan: true }).proven).toEqual(both('probe'));
