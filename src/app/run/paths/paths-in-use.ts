@@ -218,6 +218,8 @@ export class PathsInUse {
   async #observe(): Promise<void> {
     this.#countedAt = this.#now();
     const traffic = await readTraffic(this.#tools, this.#link);
+    // A failed reading proves nothing. The network has a connector at least.
+    if (traffic.size === 0) return;
     const peers = [...this.#context.peers().values()].flatMap(({ id, publicKey }) => {
       const counters = traffic.get(publicKey);
       return counters === undefined ? [] : [[id, counters] as const];
