@@ -45,6 +45,12 @@ const mostBytes = 7 * 92;
 const initiationSize = 148;
 const responseSize = 92;
 const pollMs = 100;
+/**
+ * Milliseconds by which a host behind a symmetric NAT alone starts later. Only its handshake can
+ * arrive, from a port that the peer does not know: the peer must have sent before, so that its NAT
+ * lets the packet pass, and must not be added again just then.
+ */
+const symmetricMs = 250;
 /** In the window of candidates in the same LAN. */
 const lanPollMs = 50;
 const lanMs = 300;
@@ -62,12 +68,13 @@ export interface AttemptOptions extends EndpointLimits {
 
 /** Begins the attempt of a message that just arrived. */
 export function beginAttempt(message: TryMessage, { now, canProbe, roundTrip, ...around }: AttemptOptions): Attempt {
+  const isLater = message.nats?.own === 'symmetric' && message.nats.peer !== 'symmetric';
   return {
     peer: message.peer,
     number: message.attempt,
     first: message.first,
     canProbe,
-    startAt: now + Math.max(0, message.start_in_ms - roundTrip / 2),
+    startAt: now + Math.max(0, message.start_in_ms - roundTrip / 2) + (isLater ? symmetricMs : 0),
     schedule: scheduleCandidates(message, around),
     ...{ state: 'new', at: -1, isSending: false, heard: 0, settlesAt: 0, endsAt: 0, additions: 0, sentBefore: 0 },
     ...{ probes: 0, isNarrow: false },

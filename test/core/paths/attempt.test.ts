@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { ActualPeer } from '../../../src/core/host-state/actual.ts';
 import { parseEndpoint, type SocketEndpoint } from '../../../src/core/net/endpoint.ts';
 import { advanceAttempt, attemptMs, beginAttempt } from '../../../src/core/paths/attempt.ts';
-import type { Attempt, AttemptAction } from '../../../src/core/paths/attempt-state.ts';
+import type { Attempt, AttemptAction, TryMessage } from '../../../src/core/paths/attempt-state.ts';
 import { probePrefixOf } from '../../../src/core/paths/probe-address.ts';
 import { keyPair, prefix, underlay } from '../samples.ts';
 import { type Ended, lanOf, outsideOf, type PairOptions, type Router, runPair } from './simulated-pair.ts';
@@ -126,11 +126,14 @@ describe('an attempt', () => {
   });
 });
 
-const start = (endpoints: readonly string[], changes: Partial<Attempt> = {}): Attempt => ({
-  ...beginAttempt(
-    { peer: 2, attempt: 7, endpoints, start_in_ms: 300, first: true },
+const begin = (endpoints: readonly string[], nats?: TryMessage['nats']): Attempt =>
+  beginAttempt(
+    { peer: 2, attempt: 7, endpoints, start_in_ms: 300, first: true, ...(nats && { nats }) },
     { now: 1_000, roundTrip: 40, canProbe: true, underlay, tunnel: { range: prefix('10.77.0.0/24'), routes: [] } },
-  ),
+  );
+
+const start = (endpoints: readonly string[], changes: Partial<Attempt> = {}): Attempt => ({
+  ...begin(endpoints),
   ...changes,
 });
 
@@ -142,6 +145,10 @@ const entryOf = (changes: Partial<ActualPeer> = {}): ActualPeer => ({
 describe('the events of an attempt', () => {
   it('start half a round trip before the time of the message', () => {
     expect(start([]).startAt).toBe(1_280);
+    // The peer must have sent before: its NAT may accept packets only from addresses that it knows.
+    expect(begin([], { own: 'symmetric', peer: 'steady' }).startAt).toBe(1_530);
+    expect(begin([], { own: 'steady', peer: 'symmetric' }).startAt).toBe(1_280);
+    expect(begin([], { own: 'symmetric', peer: 'symmetric' }).startAt).toBe(1_280);
   });
 
   it('end at once for a peer that carries packets, which stays as it is', () => {
