@@ -8,7 +8,7 @@ const every = 500;
  * Milliseconds between two readings of the destinations, which start a process. They double while
  * the readings lead to no new path.
  */
-const pauses = { first: 500, last: 2_000 } as const;
+const pauses = { first: 500, last: 1_000 } as const;
 /** Fewer packets within this many readings are no use of a path. */
 const leastPackets = 3;
 const readingsTogether = 20;

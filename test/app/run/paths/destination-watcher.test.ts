@@ -38,14 +38,14 @@ test('destinations are read half a second after packets leave, and again at once
   expect((await readings(14, sent, () => true)).slice(0, 4)).toEqual([10_000, 10_500, 11_000, 11_500]);
 });
 
-test('while packets lead to no path, readings are at most two seconds apart, and no process starts sooner', async () => {
+test('while packets lead to no path, readings are a second apart', async () => {
   expect(
     await readings(
       10,
       (ms) => ms,
       () => false,
     ),
-  ).toEqual([500, 1_500, 3_500, 5_500, 7_500, 9_500]);
+  ).toEqual([500, 1_500, 2_500, 3_500, 4_500, 5_500, 6_500, 7_500, 8_500, 9_500]);
 });
 
 test('a few packets are no use of a path, and start nothing', async () => {
