@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { identifier, instant, text } from './text.ts';
 
-/** The maximum number of peers that one statement may name as wanted. */
+/** The maximum number of peers in `wanted`. */
 export const mostWanted = 32;
 /** The maximum number of a peer's endpoints, of one source and in one attempt. */
 export const mostCandidates = 8;

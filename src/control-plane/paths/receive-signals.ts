@@ -25,7 +25,7 @@ export async function receiveSignals(round: Round, caller: PeerCaller, signals: 
   if (sender === undefined) return;
   const isOther = ({ peer }: { readonly peer: number }) => peer !== self && peers.has(peer);
   const place = { network: round.network.id, now: round.now };
-  // Only those that the control plane would request it from.
+  // Statements of other connectors do not count.
   const isTrusted = isObserver(sender) && (await listObservers(round.db, round.network.id)).includes(self);
   const observed = isTrusted ? (signals.observed ?? []).filter(isOther) : [];
   const moved = [...(await saveObserved(round.db, self, observed, place))];

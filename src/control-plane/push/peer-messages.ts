@@ -127,7 +127,7 @@ export class PeerMessages {
     };
   }
 
-  /** The oldest messages, as of now. Kinds of which none waits end no more waits. */
+  /** The oldest messages, as of now. Forgets the marks of kinds without a message. */
   async #list(peer: number, kinds: readonly PeerMessageKind[]): Promise<(PeerMessage & { readonly id: number })[]> {
     if (kinds.length === 0) return [];
     const { db, readTime } = this.#context;

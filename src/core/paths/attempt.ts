@@ -113,7 +113,7 @@ function tryNext(before: Attempt, { now, entry, isPaused = false }: AttemptObser
   if (now < settlesAt) return wait;
   const due = candidates.findLastIndex((each) => each.at <= elapsed);
   const next = candidates[due];
-  // The last one is tried even if this host was busy throughout its window.
+  // A busy host may miss the window of the last one. It tries that one late.
   const isOpen = next !== undefined && (elapsed < next.until || due === candidates.length - 1);
   if (due > at && isOpen && !isPaused) return renew(next.endpoint, due);
   const current = candidates[at];

@@ -197,7 +197,7 @@ export class PathListener implements PassListener {
     return saved !== null && isJoined(saved) ? saved.options : state.options;
   }
 
-  /** Requests paths to the peers with these addresses. Returns true if one is due. */
+  /** Requests paths to the peers with these addresses. Returns true if it requests one. */
   #want(addresses: readonly string[]): boolean {
     const evaluation = this.#evaluation;
     if (evaluation === null) return false;
