@@ -1,7 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { connect } from 'node:tls';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { makeCertificate } from '../../api/certificate.ts';
@@ -145,6 +146,20 @@ test('without a certificate SIGHUP reloads nothing, says so, and ends no connect
   client.send('GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n');
   await client.until('"status":"ready"');
   client.socket.destroy();
+});
+
+test('an idle control plane does not wake all the time', async () => {
+  const { child } = await startServing(makeFolder());
+  const readSwitches = () => {
+    const [, switches] =
+      /^voluntary_ctxt_switches:\s+(\d+)$/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? [];
+    return Number(switches);
+  };
+  await setTimeout(1_000);
+  const before = readSwitches();
+  await setTimeout(2_000);
+  // A busy machine makes them fewer.
+  expect(readSwitches() - before).toBeLessThan(100);
 });
 
 describe('beyond loopback', () => {
