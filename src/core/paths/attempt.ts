@@ -46,6 +46,11 @@ const initiationSize = 148;
 const responseSize = 92;
 const pollMs = 100;
 /**
+ * Milliseconds after which the first host adds its peer again: both initiations were in flight at
+ * once. Where they were not, and the response takes longer, the new handshake replaces a session.
+ */
+const crossedMs = 100;
+/**
  * Milliseconds by which a host behind a symmetric NAT alone starts later. Only its handshake can
  * arrive, from a port that the peer does not know: the peer must have sent before, so that its NAT
  * lets the packet pass, and must not be added again just then.
@@ -130,9 +135,9 @@ function tryNext(before: Attempt, { now, entry, isPaused = false }: AttemptObser
 function listen(attempt: Attempt, entry: ActualPeer | null, now: number): Attempt {
   const heard = entry?.rxBytes ?? 0;
   if (heard < attempt.heard + initiationSize) return attempt;
-  const { schedule, at } = attempt;
+  const { schedule, at, first } = attempt;
   const { roundTrip = 0 } = schedule.candidates[Math.max(at, 0)] ?? {};
-  return { ...attempt, heard, settlesAt: now + roundTrip };
+  return { ...attempt, heard, settlesAt: now + (first ? Math.min(crossedMs, roundTrip) : roundTrip) };
 }
 
 function renewWith(
