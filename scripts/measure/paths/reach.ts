@@ -40,6 +40,9 @@ const spoiled = 20;
  */
 const most = { direct: 100_000, relayed: 15_000 } as const;
 
+/** Each poll starts two processes. The time to a path is up to this much too long. */
+const pollMs = 100;
+
 interface Outcome {
   readonly isExpected: boolean;
   /** Seconds from the first packet; null for a pair that stays relayed. */
@@ -116,6 +119,7 @@ async function tryPair(network: DirectNetwork, first: Site, second: Site): Promi
   try {
     await eventually('a path', () => network.areDirect(first.host, second.host), {
       timeoutMs: isExpected ? most.direct : most.relayed,
+      everyMs: pollMs,
     });
     return { isExpected, seconds: (performance.now() - begun) / 1000 };
   } catch {
