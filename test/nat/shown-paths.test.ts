@@ -59,4 +59,17 @@ test('status, explain and doctor show the path, the latest attempt and the NAT',
   expect(explained).toMatch(/path +direct for \d+ s; attempt \d+ s ago, a path was found: /);
   expect(explained).toMatch(/:\d+ reached; this host: a NAT that keeps the port; tablet: /);
   expect(await run('doctor', '--all')).toMatch(/the NAT of this host.*a NAT that keeps the port; connectors see /);
+
+  const direct = (await peersOf()).find(({ name }) => name === 'tablet');
+  await run('set', '--no-local-candidates');
+  await run('reconcile');
+  expect((await peersOf()).find(({ name }) => name === 'tablet')).toMatchObject({
+    path: 'direct',
+    since: direct?.since,
+  });
+  await run('set', '--no-direct-paths');
+  await eventually('the relay', async () =>
+    (await peersOf()).some(({ name, path }) => name === 'tablet' && path === 'relayed'),
+  );
+  expect(await run('doctor', '--all')).toMatch(/the NAT of this host.*direct paths are off/);
 });

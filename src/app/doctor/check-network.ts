@@ -70,9 +70,10 @@ export const networkChecks: readonly NetworkCheck[] = [
   {
     subject: 'network',
     async examine(tools, evaluation) {
-      const { enabled, features, interface: link } = evaluation.state;
+      const { enabled, features, interface: link, options } = evaluation.state;
       if (!enabled || !features?.includes('peer-paths')) return [];
-      return checkNat(mappedNetworkOf(evaluation), (await tools.store.readNotes(link)).paths);
+      const paths = options.directPaths ? (await tools.store.readNotes(link)).paths : null;
+      return checkNat(mappedNetworkOf(evaluation), paths);
     },
   },
   { subject: 'dns', examine: async (_, evaluation) => checkStubs(mappedNetworkOf(evaluation)) },

@@ -13,11 +13,15 @@ const unobserved = 'check that a connector with a public endpoint is online: cpn
 /**
  * Checks the NAT of this host, by the observations of connectors at its latest attempt at a direct
  * path. Empty for a host that reaches no peer through a relay.
+ *
+ * @param paths null if this host does not try direct paths
  */
-export function checkNat({ map, self, desired }: MappedNetwork, paths: PathRecords): Finding[] {
+export function checkNat({ map, self, desired }: MappedNetwork, paths: PathRecords | null): Finding[] {
   const { link } = desired;
   if (!map.peers.some((peer) => mayHavePath(peer, self, map))) return [];
   const checked = `the NAT of this host, for direct paths of ${link}`;
+  if (paths === null)
+    return [okFinding('network', checked, 'does not matter: direct paths are off (--no-direct-paths)')];
   if (!hasObserver(map, self)) {
     const remedy = 'give a connector an endpoint: cpn set --endpoint HOST:PORT there';
     return [noteFinding('network', checked, 'is unknown: the network has no connector that observes it', remedy)];

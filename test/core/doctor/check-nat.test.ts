@@ -41,6 +41,12 @@ it('the latest attempt shows the kind of NAT, and what connectors see', () => {
   ]);
 });
 
+it('the NAT does not matter to a host that does not try direct paths', () => {
+  const map = network([connector, self, peer(4)], { relay: 1 });
+  const [finding] = checkNat({ map, self, enabled: true, desired: desireFor(self, map), actual: bare }, null);
+  expect(finding).toMatchObject({ verdict: 'ok', found: 'does not matter: direct paths are off (--no-direct-paths)' });
+});
+
 it('a host that reaches no peer through a relay has no such finding', () => {
   expect(judge([connector, self, peer(4, { endpoint: dialled(4) })])).toEqual([]);
 });
