@@ -131,7 +131,10 @@ function isOfDatabase(error: unknown): boolean {
 
 let ofProcess: Registry | undefined;
 
-/** Milliseconds between samples of the event loop's delay. With the default, 10, an idle process wakes 100 times a second. */
+/**
+ * Milliseconds between samples of the event loop's delay. With the default, 10, an idle process
+ * wakes 100 times a second.
+ */
 const lagSampleMs = 100;
 
 /** Collects process metrics only once: each collection adds a garbage collection observer. */
