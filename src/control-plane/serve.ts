@@ -240,7 +240,7 @@ const healthIntervalMs = 500;
 const usualHealthTimes = {
   ...{ flushMs: 5000, tickMs: 5000, settleMs: 300 },
   ...{ closedMs: 500, repliedMs: 4000, repeatMs: 15_000, retryMs: 3000 },
-  gatherMs: 700,
+  ...{ gatherMs: 700, longestGatherMs: 3000 },
 };
 
 const usualPresenceDays = 30;

@@ -70,7 +70,7 @@ export const hour = 3600 * 1000;
 export const slowPasswords = { ...usualPasswordCost, p: 1 };
 
 /** For a control plane that writes nothing by itself meanwhile. */
-export const quiet = { flushMs: 1e9, tickMs: 1e9, settleMs: 1e9, gatherMs: 1e9 };
+export const quiet = { flushMs: 1e9, tickMs: 1e9, settleMs: 1e9, gatherMs: 1e9, longestGatherMs: 1e9 };
 
 /** A context as the control plane makes it, over another connection to its database. */
 export function contextOver(db: Db, { clock }: Pick<Plane, 'clock'>, others: Partial<Context> = {}): Context {

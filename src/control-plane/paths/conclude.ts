@@ -16,20 +16,29 @@ const mostStarts = 64;
 const startInMs = 500;
 
 /**
- * Ends the gathering of an attempt, and starts the attempt on both hosts at the same moment. Waits
- * until both hosts have stated their endpoints and all connectors have observed them, or until it
- * is due.
- *
- * @param isDue true if the time for statements is over
+ * What a gathering waits for: that both hosts state their endpoints, and that after it all
+ * connectors, or one, observe them. `nothing`: its time is over.
  */
-export async function conclude(round: Round, gathered: Pair, isDue: boolean): Promise<void> {
+export type Awaited = 'all' | 'one' | 'nothing';
+
+/**
+ * Ends the gathering of an attempt, and starts the attempt on both hosts at the same moment, unless
+ * a statement is still awaited.
+ */
+export async function conclude(round: Round, gathered: Pair, awaited: Awaited): Promise<void> {
   const { db, network, now } = round;
   if (gathered.state !== 'gathering' || !isUnderWay(gathered, now)) return;
-  const { a, b, attempt, startedAt } = gathered;
-  const place = { network: network.id, now, since: startedAt };
+  const { a, b, attempt, startedAt, data } = gathered;
+  const place = { network: network.id, now, since: data.askedAt ?? startedAt };
   const [one, other] = [await readStated(db, a, place), await readStated(db, b, place)];
-  if (!isDue && [one, other].some((stated) => stated === null || stated.ownAt < startedAt)) return;
-  if (!isDue && !(isObserved(gathered, one) && isObserved(gathered, other))) return observe(round, gathered);
+  if (awaited !== 'nothing') {
+    const isLate = awaited === 'one' || data.isLate === true;
+    const open = { ...gathered, data: { ...data, isLate } };
+    if (isLate && !data.isLate) round.set(open);
+    if ([one, other].some((stated) => stated === null || stated.ownAt < startedAt)) return;
+    const most = isLate ? Math.min(data.observers, 1) : data.observers;
+    if (![one, other].every((stated) => isObserved(open, stated, most))) return observe(round, open);
+  }
   if (one === null || other === null || !(await areHidden(round, a, b))) return round.set(restShort(gathered, now));
   const scope = { range: network.range, routes: network.routes, taken: await listTaken(round) };
   const { endpoints, nats, observed, isBlocked } = choosePairCandidates([one, other], scope, mostCandidates);
@@ -58,8 +67,10 @@ async function listTaken({ db, network, ownSockets }: Round): Promise<ReadonlySe
   return new Set([...connectors.flatMap(({ endpoint }) => endpoint ?? []), ...ownSockets]);
 }
 
-function isObserved({ startedAt, data }: Pair, stated: Stated | null): boolean {
-  return (stated?.observedAt ?? []).filter((at) => at >= startedAt).length >= data.observers;
+/** True if so many connectors observed the peer since both hosts sent a packet to each of them. */
+function isObserved({ data: { askedAt } }: Pair, stated: Stated | null, most: number): boolean {
+  if (most === 0) return true;
+  return askedAt !== undefined && (stated?.observedAt ?? []).filter((at) => at >= askedAt).length >= most;
 }
 
 /**
@@ -68,8 +79,8 @@ function isObserved({ startedAt, data }: Pair, stated: Stated | null): boolean {
  */
 async function observe(round: Round, pair: Pair): Promise<void> {
   const { a, b, data } = pair;
-  if (data.isObserved) return;
-  round.set({ ...pair, data: { ...data, isObserved: true } });
+  if (data.askedAt !== undefined) return;
+  round.set({ ...pair, data: { ...data, askedAt: round.now } });
   for (const observer of await listObservers(round.db, round.network.id))
     round.send(observer, { kind: 'observe', data: { peers: [a, b] } });
 }

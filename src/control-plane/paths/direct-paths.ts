@@ -13,13 +13,15 @@ import { lockNetwork } from '../store/networks.ts';
 import type { Db } from '../store/tables.ts';
 import { transact } from '../store/transact.ts';
 import { announcePaths } from './announce-paths.ts';
-import { conclude } from './conclude.ts';
+import { type Awaited, conclude } from './conclude.ts';
 import { receiveSignals } from './receive-signals.ts';
 import { type Gathering, type Outcome, Round } from './round.ts';
 
 interface DirectPathsOptions {
-  /** Milliseconds in which hosts and connectors state endpoints for an attempt. */
+  /** Milliseconds in which all connectors observe the hosts of an attempt. */
   readonly gatherMs: number;
+  /** The same for one connector, and for hosts, whose connection may just have died. */
+  readonly longestGatherMs: number;
   readonly failures: Pick<FailureLog, 'note'>;
   /** The sockets of the control plane itself. */
   readonly ownSockets: () => ReadonlySet<string>;
@@ -97,33 +99,41 @@ export class DirectPaths {
   /** After the commit. */
   async #apply(network: number, { messages, begun, isShown }: Outcome): Promise<void> {
     if (isShown) this.#context.healthNotifier.notify(network);
-    for (const gathering of begun) this.#schedule(gathering);
+    for (const gathering of begun) this.#schedule(gathering, 'one');
     if (messages.length > 0) await this.#messages.deliver(network);
   }
 
-  #schedule(gathering: Gathering): void {
+  /** Concludes a gathering later, which then awaits only this. */
+  #schedule(gathering: Gathering, awaited: Awaited): void {
     if (this.#isStopped) return;
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer);
-      const note = (error: unknown) => this.#options.failures.note('direct paths', error);
-      this.#concluding = this.#concluding.then(() => this.#conclude(gathering)).then(() => note(null), note);
-    }, this.#options.gatherMs);
+    const { gatherMs, longestGatherMs } = this.#options;
+    const timer = setTimeout(
+      () => {
+        this.#timers.delete(timer);
+        const note = (error: unknown) => this.#options.failures.note('direct paths', error);
+        this.#concluding = this.#concluding.then(() => this.#conclude(gathering, awaited)).then(() => note(null), note);
+      },
+      awaited === 'one' ? gatherMs : longestGatherMs - gatherMs,
+    );
     timer.unref();
     this.#timers.add(timer);
   }
 
-  async #conclude(gathering: Gathering): Promise<void> {
+  async #conclude(gathering: Gathering, awaited: Awaited): Promise<void> {
     const { network, a, b, attempt } = gathering;
     const counts = createAttemptCounts();
-    const outcome = await transact(this.#context.db, async (transaction) => {
+    const concluded = await transact(this.#context.db, async (transaction) => {
       counts.restart();
       const round = await this.#open(transaction, gathering);
       await round?.load([a, b]);
       const pair = round?.pairOf(a, b);
       if (!round || pair?.attempt !== attempt) return null;
-      await conclude(round, pair, true);
-      return this.#close(round, counts);
+      await conclude(round, pair, awaited);
+      const isOpen = round.pairOf(a, b)?.state === 'gathering';
+      return { outcome: await this.#close(round, counts), isOpen };
     });
-    if (outcome !== null) await this.#apply(network, outcome);
+    if (concluded === null) return;
+    if (concluded.isOpen && awaited === 'one') this.#schedule(gathering, 'nothing');
+    await this.#apply(network, concluded.outcome);
   }
 }

@@ -26,8 +26,10 @@ export interface PairData {
   readonly by: number;
   /** How many connectors were to observe the peers. */
   readonly observers: number;
-  /** True once the connectors were to observe the peers, after both stated their endpoints. */
-  readonly isObserved?: boolean;
+  /** When connectors were to observe the peers, after both stated their endpoints. */
+  readonly askedAt?: number;
+  /** True once the observation of one connector suffices. */
+  readonly isLate?: boolean;
   /** The peers that have proven the path. */
   readonly proven: readonly number[];
   /** Which NAT each of both seems to be behind, in the order of their ids. */

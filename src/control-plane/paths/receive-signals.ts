@@ -43,7 +43,7 @@ export async function receiveSignals(round: Round, caller: PeerCaller, signals: 
   await startWanted(round, sender, wantedPeers, candidates !== undefined);
   const stated = [...(candidates ? [self] : []), ...observed.map(({ peer }) => peer)];
   const gathering = new Set(stated.flatMap((peer) => round.pairsOf(peer)));
-  for (const pair of gathering) await conclude(round, pair, false);
+  for (const pair of gathering) await conclude(round, pair, 'all');
 }
 
 /** Returns the sender and the peers that it names, if they are in the map. */

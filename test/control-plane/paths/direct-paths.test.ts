@@ -63,7 +63,26 @@ test('a host whose own endpoints are out of date is requested to state them', as
   await state(relay, observedAs('203.0.113.3:4711', two));
   expect(await take(one)).toEqual([]);
   await state(one, { candidates: [] });
-  expect(endpointsIn(await take(one))).toEqual(['203.0.113.3:4711']);
+  // Both have sent a packet to the connector only now. What it observed before may be the port of a flow that is gone.
+  expect([await take(one), await take(relay)]).toEqual([[], [{ kind: 'observe', data: { peers: [one.id, two.id] } }]]);
+  await state(relay, {
+    observed: [...observedAs('203.0.113.2:5', one).observed, ...observedAs('203.0.113.3:5', two).observed],
+  });
+  expect(endpointsIn(await take(one))).toEqual(['203.0.113.3:5']);
+});
+
+test('a gathering awaits a host whose connection just died, and then one connector', async () => {
+  const office = await startPaths({ healthTimes: { ...hasty, longestGatherMs: 1e9 } });
+  const { one, two, relay, state, take, pairs, add, untilPairs } = office;
+  await add({ peer_type: 'connector', endpoint: '198.51.100.5:51820' });
+  const isLate = (data = '{}') => JSON.parse(data).isLate === true;
+  await state(one, { candidates: [], wanted: [two.id] });
+  await untilPairs(([pair]) => isLate(pair?.data));
+  await state(two, { candidates: [] });
+  expect((await pairs()).map((pair) => pair.state)).toEqual(['gathering']);
+  await state(relay, observedAs('203.0.113.2:2', one));
+  await state(relay, observedAs('203.0.113.3:2', two));
+  expect(endpointsIn(await take(one))).toEqual(['203.0.113.3:2']);
 });
 
 test('at the end of a gathering an attempt starts with what is stated', async () => {

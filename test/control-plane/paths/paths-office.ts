@@ -15,7 +15,7 @@ export interface PathPeer {
 }
 
 /** Gatherings that end soon; others end only once all is stated. */
-export const hasty = { ...quiet, gatherMs: 50 };
+export const hasty = { ...quiet, gatherMs: 50, longestGatherMs: 50 };
 
 const allKinds: readonly PeerMessageKind[] = ['probe', 'observe', 'candidates', 'try', 'switch', 'return'];
 
