@@ -5,7 +5,7 @@ import { join, type Office, plan, startOffice } from './office.ts';
 let office: Office;
 
 beforeAll(async () => {
-  office = await startOffice({ commandServers: false });
+  office = await startOffice();
 }, 60_000);
 
 afterAll(() => office?.lab.stop());

@@ -142,7 +142,7 @@ export class DataCenter {
         const seen: PeerSeen[] = (await status(host)).peers;
         return names.every((name) => seen.some((peer) => peer.name === name && peer.state === 'connected'));
       },
-      { timeoutMs: 60_000, everyMs: 300 },
+      { timeoutMs: 60_000 },
     );
   }
 
@@ -164,7 +164,7 @@ export function awaitRoute(host: Host, via: Host, timeoutMs = 30_000): Promise<R
       const routes = await routesOf(host);
       return routes.some((route) => route.state === 'active' && route.via === via.name) && routes;
     },
-    { timeoutMs, everyMs: 200 },
+    { timeoutMs },
   );
 }
 

@@ -13,63 +13,64 @@ const listen = `const greet = (each) => each.on('error', () => {}).end('hello');
   require('net').createServer(greet).listen(8000, () => console.log('open'));`;
 const read = `require('net').connect(8000, '${serverAddress}').pipe(process.stdout)`;
 
-describe.each([
-  ['a TCP connection', `${serverAddress}:8000`],
-  ['a ping', serverAddress],
-])('a connector that probes its LAN by %s', { timeout: 120_000 }, (_, target) => {
-  let center: DataCenter;
-  let first: Host;
-  let second: Host;
-  let origin: Host;
-  let cable: Link;
+const [byTcp, byPing] = [`${serverAddress}:8000`, serverAddress];
 
-  beforeAll(async () => {
-    center = await DataCenter.start();
-    await center.server.spawn(['node', '-e', listen]).waitForLine(/open/);
-    ({ first, second, origin } = await center.addPair('--probe', target));
-    await center.prefer(first);
-    cable = first.links[1] as Link;
+let center: DataCenter;
+let first: Host;
+let second: Host;
+let origin: Host;
+let cable: Link;
+
+beforeAll(async () => {
+  center = await DataCenter.start();
+  await center.server.spawn(['node', '-e', listen]).waitForLine(/open/);
+  ({ first, second, origin } = await center.addPair('--probe', byTcp));
+  await center.prefer(first);
+  cable = first.links[1] as Link;
+}, 90_000);
+afterAll(() => center?.stop());
+
+/** The first connector's withdrawn routes at the control plane. */
+const withdrawn = async () => (await center.listed(first)).withdrawn ?? [];
+
+/** Waits until the origin uses this connector, and reaches the server through it. */
+async function goesBy(via: Host): Promise<void> {
+  await awaitRoute(origin, via, 60_000);
+  expect(await origin.ping(serverAddress, patiently)).toMatchObject({ received: 1 });
+  expect((await origin.exec(['node', '-e', read])).stdout).toBe('hello');
+}
+
+const warning = (target: string) => `the LAN behind ${lanRoute} does not answer (target ${target}); `;
+const warned = async () => ((await status(first)).warnings ?? []).join('\n');
+
+/** The first connector leaves the route while its LAN is dead. */
+async function expectMoves(target: string): Promise<void> {
+  await goesBy(first);
+  expect(await withdrawn()).toEqual([]);
+  expect(await status(first)).toMatchObject({ state: 'up', routes: [{ prefix: lanRoute, state: 'active' }] });
+
+  await cable.cut();
+  await goesBy(second);
+  expect(await withdrawn()).toEqual([lanRoute]);
+  await eventually('its status reports it', async () => (await warned()).includes('out of service here until it does'));
+  expect(await warned()).toContain(warning(target));
+  expect(await status(first)).toMatchObject({
+    state: 'degraded',
+    routes: [{ prefix: lanRoute, state: 'standby', reason: 'out of service at this host' }],
   });
-  afterAll(() => center?.stop());
+  // It remains a peer: only the route moved.
+  expect(await origin.ping(center.address(first), patiently)).toMatchObject({ received: 1 });
 
-  /** The first connector's withdrawn routes at the control plane. */
-  const withdrawn = async () => (await center.listed(first)).withdrawn ?? [];
+  await cable.restore();
+  await goesBy(first);
+  expect(await withdrawn()).toEqual([]);
+  await eventually('no warning is left', async () => (await warned()) === '');
+  expect(await status(first)).toMatchObject({ state: 'up', routes: [{ prefix: lanRoute, state: 'active' }] });
+}
 
-  /** Waits until the origin uses this connector, and reaches the server through it. */
-  async function goesBy(via: Host): Promise<void> {
-    await awaitRoute(origin, via, 60_000);
-    expect(await origin.ping(serverAddress, patiently)).toMatchObject({ received: 1 });
-    expect((await origin.exec(['node', '-e', read])).stdout).toBe('hello');
-  }
-
-  const warning = `the LAN behind ${lanRoute} does not answer (target ${target}); `;
-  const warned = async () => ((await status(first)).warnings ?? []).join('\n');
-
-  test('leaves the route to the other while its LAN is dead, reports why, and serves it again', async () => {
-    await goesBy(first);
-    expect(await withdrawn()).toEqual([]);
-    expect(await status(first)).toMatchObject({ state: 'up', routes: [{ prefix: lanRoute, state: 'active' }] });
-
-    await cable.cut();
-    await goesBy(second);
-    expect(await withdrawn()).toEqual([lanRoute]);
-    await eventually('its status reports it', async () =>
-      (await warned()).includes('out of service here until it does'),
-    );
-    expect(await warned()).toContain(warning);
-    expect(await status(first)).toMatchObject({
-      state: 'degraded',
-      routes: [{ prefix: lanRoute, state: 'standby', reason: 'out of service at this host' }],
-    });
-    // It remains a peer: only the route moved.
-    expect(await origin.ping(center.address(first), patiently)).toMatchObject({ received: 1 });
-
-    await cable.restore();
-    await goesBy(first);
-    expect(await withdrawn()).toEqual([]);
-    await eventually('no warning is left', async () => (await warned()) === '');
-    expect(await status(first)).toMatchObject({ state: 'up', routes: [{ prefix: lanRoute, state: 'active' }] });
-  });
+describe('a connector that probes its LAN by a TCP connection', { timeout: 120_000 }, () => {
+  test('leaves the route to the other while its LAN is dead, reports why, and serves it again', () =>
+    expectMoves(byTcp));
 
   test('that restarts while the route is out of service serves it once the LAN answers, and no sooner', async () => {
     await cable.cut();
@@ -99,12 +100,19 @@ describe.each([
     const notReported = 'routes out of service could not be reported';
     await daemon.awaitLog('its LAN', ({ msg }) => msg === 'the LAN behind a route does not answer');
     await daemon.awaitLog('the failed report', ({ msg }) => msg === notReported);
-    expect(await warned()).toContain(`${warning}the control plane still has the route in service here`);
+    expect(await warned()).toContain(`${warning(byTcp)}the control plane still has the route in service here`);
     expect(await awaitRoute(origin, first)).toMatchObject([{ via: 'edge-1' }, { via: 'edge-2', state: 'standby' }]);
     await controlPlane.restore();
     await goesBy(second);
     expect(daemon.log.filter(({ msg }) => msg === notReported)).toHaveLength(1);
     await cable.restore();
     await goesBy(first);
+  });
+});
+
+describe('a connector that probes its LAN by a ping', { timeout: 120_000 }, () => {
+  test('leaves the route to the other while its LAN is dead, reports why, and serves it again', async () => {
+    for (const host of [first, second]) await host.cpn(['set', '--probe', byPing]);
+    await expectMoves(byPing);
   });
 });

@@ -21,7 +21,7 @@ let daemon: Daemon;
 let controlPlane: Process;
 
 beforeAll(async () => {
-  lab = await Lab.start();
+  lab = await Lab.start({ commandServers: true });
   host = await lab.addHost('site', { address: '203.0.113.22/24' });
   await host.exec(['install', '-d', '-m', '755', '/run/cp']);
   controlPlane = await serve(service);

@@ -34,7 +34,7 @@ async function untilState(host: Host, isIt: (health: PeerHealth) => boolean): Pr
     const health = await readHealth(host);
     return isIt(health) ? health : null;
   };
-  return eventually(`the state of ${host.name}`, read, { timeoutMs: 60_000, everyMs: 300 });
+  return eventually(`the state of ${host.name}`, read, { timeoutMs: 60_000 });
 }
 
 async function listOffline(): Promise<string[]> {

@@ -1,6 +1,6 @@
 import { type ControlPlane, type Joined, joinHost, startControlPlane } from '../lab/control-plane.ts';
 import type { Host } from '../lab/host.ts';
-import { Lab, type LabOptions } from '../lab/lab.ts';
+import { Lab } from '../lab/lab.ts';
 
 /** A lab with a control plane and the network `office`, 10.77.0.0/24 by default, with the route 192.168.50.0/24. */
 export interface Office {
@@ -11,19 +11,15 @@ export interface Office {
 }
 
 /** The settings of an office. */
-interface OfficeOptions extends LabOptions {
+interface OfficeOptions {
   readonly cidr?: string;
   /** Flags of its control plane. */
   readonly flags?: readonly string[];
 }
 
-/** Starts an office. Its hosts have command servers unless `commandServers` is false. */
-export async function startOffice({
-  cidr = '10.77.0.0/24',
-  flags = [],
-  commandServers = true,
-}: OfficeOptions = {}): Promise<Office> {
-  const lab = await Lab.start({ commandServers });
+/** Starts an office. Its hosts have command servers. */
+export async function startOffice({ cidr = '10.77.0.0/24', flags = [] }: OfficeOptions = {}): Promise<Office> {
+  const lab = await Lab.start({ commandServers: true });
   const controlPlane = await startControlPlane(lab, '203.0.113.1', flags);
   await controlPlane.cpn(['network', 'create', '--name', 'office', '--cidr', cidr, '--route', '192.168.50.0/24']);
   return { lab, controlPlane, api: ['--api', controlPlane.url, '--insecure-http'] };

@@ -1,18 +1,21 @@
 /** Hosts whose only way to the control plane is an HTTP proxy. */
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join as path } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Issued, ofAuthority, openAuthority } from '../api/certificate-authority.ts';
 import { keyFlags, serveControlPlane } from '../lab/control-plane.ts';
-import { Daemon } from '../lab/daemon.ts';
+import { type Daemon, startDaemon } from '../lab/daemon.ts';
 import { eventually } from '../lab/eventually.ts';
-import type { ExecOptions, Host } from '../lab/host.ts';
+import type { Host } from '../lab/host.ts';
 import { HttpProxy } from '../lab/http-proxy.ts';
 import { Lab } from '../lab/lab.ts';
+import { memory } from '../lab/memory.ts';
 import type { Process } from '../lab/process.ts';
 import { patiently, status } from './office.ts';
 
 let lab: Lab;
+/** It has the certificates, and those that hosts trust. */
+let certificateFolder: string;
 let controlPlane: Host;
 let proxy: HttpProxy;
 let edge: Host;
@@ -26,7 +29,10 @@ const api = 'https://cp.example.net:8787';
 const target = 'cp.example.net:8787';
 
 beforeAll(async () => {
-  lab = await Lab.start();
+  certificateFolder = await mkdtemp(path(memory, 'cpn-lab-certificates-'));
+  // In the environment of all commands, so that they run in command servers.
+  const env = { NODE_EXTRA_CA_CERTS: path(certificateFolder, 'trusted.pem') };
+  lab = await Lab.start({ commandServers: true, env });
   const outside = await lab.addSegment('outside');
   controlPlane = await lab.addHost('control-plane', { on: outside, address: '198.51.100.1/24' });
   const gateway = await lab.addHost('gateway', { address: '203.0.113.5/24' });
@@ -44,25 +50,28 @@ beforeAll(async () => {
   await far.plug(await lab.addSegment('lan'), { address: '172.20.9.1/16' });
 }, 60_000);
 
-afterAll(() => lab?.stop());
+afterAll(async () => {
+  await lab?.stop();
+  await rm(certificateFolder, { recursive: true, force: true });
+});
 
 async function serve(): Promise<void> {
-  const { issue } = openAuthority(lab.folder);
+  const { issue } = openAuthority(certificateFolder);
   const issuer = issue({ name: 'Office Root', extensions: ofAuthority });
   const lasting = (from: number, to: number) =>
     issue({ name: 'cp', issuer, extensions: ['subjectAltName=DNS:cp.example.net'], days: [from, to] });
   certificates = { good: lasting(-1, 90), ending: lasting(-80, 10), expired: lasting(-9, -2) };
   const { good } = certificates;
-  const [certFile, keyFile] = [path(lab.folder, 'cert.pem'), path(lab.folder, 'key.pem')];
+  const [certFile, keyFile] = [path(certificateFolder, 'cert.pem'), path(certificateFolder, 'key.pem')];
   await writeFile(certFile, good.cert, { mode: 0o644 });
   await writeFile(keyFile, good.key, { mode: 0o600 });
-  await writeFile(path(lab.folder, 'trusted.pem'), issuer.cert, { mode: 0o644 });
+  await writeFile(path(certificateFolder, 'trusted.pem'), issuer.cert, { mode: 0o644 });
   const password = path(controlPlane.homeDir, 'password');
   await writeFile(password, 'correct horse battery staple', { mode: 0o600 });
   const flags = ['--tls-cert', certFile, '--tls-key', keyFile];
   server = await serveControlPlane(controlPlane, controlPlane.address, password, flags);
-  await cpn(controlPlane, ['login', '--api', api, '--email', 'owner@example.net', '--password-file', password]);
-  await cpn(controlPlane, [
+  await controlPlane.cpn(['login', '--api', api, '--email', 'owner@example.net', '--password-file', password]);
+  await controlPlane.cpn([
     'network',
     'create',
     '--name',
@@ -74,19 +83,11 @@ async function serve(): Promise<void> {
   ]);
 }
 
-/** A command that trusts the certificate of the control plane. */
-function cpn(host: Host, args: readonly string[], options: ExecOptions = {}) {
-  return host.cpn(args, { ...options, env: { ...trusting(), ...options.env } });
-}
-
-const trusting = () => ({ NODE_EXTRA_CA_CERTS: path(lab.folder, 'trusted.pem') });
-const trustingDaemon = async (host: Host) => new Daemon(await host.spawnCpn(['run'], { env: trusting() }));
-
 async function join(host: Host, flags: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const create = ['key', 'create', 'office', '--name', host.name, ...keyFlags(flags)];
-  const key = (await cpn(controlPlane, create)).stdout.trim();
+  const key = (await controlPlane.cpn(create)).stdout.trim();
   const argv = ['join', '-', '--api', api, '--name', host.name, '--wait', '0', ...flags];
-  return cpn(host, argv, { input: key, env, allowFailure: true });
+  return host.cpn(argv, { input: key, env, allowFailure: true });
 }
 
 const secretFile = async (host: Host, text: string): Promise<string> => {
@@ -97,7 +98,7 @@ const secretFile = async (host: Host, text: string): Promise<string> => {
 
 const stateOf = async (host: Host) => JSON.parse(await readFile(path(host.stateDir, 'cpn0.json'), 'utf8'));
 const doctor = async (host: Host, env = {}) =>
-  (await cpn(host, ['doctor', '--all'], { allowFailure: true, env })).stdout;
+  (await host.cpn(['doctor', '--all'], { allowFailure: true, env })).stdout;
 const peersOf = async (host: Host): Promise<string[]> =>
   (await status(host)).peers.map(({ name }: { name: string }) => name).sort();
 
@@ -143,9 +144,9 @@ describe('a join', () => {
 
   it('stays direct with a variable that comes later, as the guard takes it to be, and reports the variable', async () => {
     const env = { HTTPS_PROXY: 'http://203.0.113.5:1' };
-    const { exitCode, stderr } = await cpn(controlPlane, ['reconcile'], { env });
+    const { exitCode, stderr } = await controlPlane.cpn(['reconcile'], { env });
     expect([exitCode, stderr]).toEqual([0, expect.stringContaining('"cpn set --proxy http://203.0.113.5:1" saves it')]);
-    const { stdout } = await cpn(controlPlane, ['doctor', '--all'], { env, allowFailure: true });
+    const { stdout } = await controlPlane.cpn(['doctor', '--all'], { env, allowFailure: true });
     expect(stdout).toContain('HTTPS_PROXY names http://203.0.113.5:1, which is not saved and not used');
   });
 
@@ -156,13 +157,13 @@ describe('a join', () => {
     expect(stdout + stderr).not.toContain('hunter2');
     expect((await stateOf(edge)).service.proxy).toEqual({ from: 'HTTPS_PROXY', url: HTTPS_PROXY });
     expect(proxy.targets).toContain(target);
-    expect((await cpn(edge, ['reconcile'])).exitCode).toBe(0);
+    expect((await edge.cpn(['reconcile'])).exitCode).toBe(0);
   });
 });
 
 describe('a host behind a proxy', () => {
   it('receives changes at once, by long polls through the proxy, from a daemon without the variable', async () => {
-    daemon = await trustingDaemon(edge);
+    daemon = await startDaemon(edge);
     await eventually('the daemon waits for changes', async () => (await status(edge)).sync.mode === 'push', {
       timeoutMs: 30_000,
     });
@@ -197,7 +198,7 @@ describe('a host behind a proxy', () => {
     expect(await doctor(edge)).toContain(`the proxy ${proxy.url} (HTTPS_PROXY) is unreachable`);
     expect(await edge.ping((await status(far)).address, patiently)).toMatchObject({ received: 1 });
     await proxy.restart('BasicAuth user hunter2');
-    await cpn(controlPlane, ['peer', 'update', 'office', 'far', '--name', 'farther']);
+    await controlPlane.cpn(['peer', 'update', 'office', 'far', '--name', 'farther']);
     await eventually('edge has the new name', async () => (await peersOf(edge)).includes('farther'), {
       timeoutMs: 90_000,
     });
@@ -206,8 +207,8 @@ describe('a host behind a proxy', () => {
 
 describe('the certificate of the control plane', () => {
   async function install({ cert, key }: Issued): Promise<void> {
-    await writeFile(path(lab.folder, 'cert.pem'), cert);
-    await writeFile(path(lab.folder, 'key.pem'), key);
+    await writeFile(path(certificateFolder, 'cert.pem'), cert);
+    await writeFile(path(certificateFolder, 'key.pem'), key);
     const before = server.output.stderr.length;
     server.signal('SIGHUP');
     await eventually('the reload', () => server.output.stderr.slice(before).includes('"msg":"certificate reloaded"'));
@@ -218,7 +219,7 @@ describe('the certificate of the control plane', () => {
     expect(await doctor(edge)).toMatch(
       /the TLS certificate of https:\/\/cp\.example\.net:8787: expires on 20.*, in 9 days\s.*ask the operator of the control plane to renew it/s,
     );
-    expect((await cpn(edge, ['reconcile'])).exitCode).toBe(0);
+    expect((await edge.cpn(['reconcile'])).exitCode).toBe(0);
   });
 
   it('that has expired is named with both clocks and the remedy: by commands, doctor, the daemon and status', async () => {
@@ -228,8 +229,8 @@ describe('the certificate of the control plane', () => {
     const remedy = 'renew the certificate of the control plane; if the clock of this host is wrong: timedatectl';
     const key = `cpn_${'x'.repeat(43)}`;
     const argv = ['join', '-', '--api', api, '--name', 'near', '--wait', '0'];
-    const joined = await cpn(controlPlane, argv, { input: key, allowFailure: true });
-    const listed = await cpn(controlPlane, ['network', 'list'], { allowFailure: true });
+    const joined = await controlPlane.cpn(argv, { input: key, allowFailure: true });
+    const listed = await controlPlane.cpn(['network', 'list'], { allowFailure: true });
     for (const { exitCode, stderr } of [joined, listed]) {
       expect([exitCode, stderr]).toEqual([5, expect.stringMatching(problem)]);
       expect(stderr).toContain(remedy);
@@ -249,7 +250,7 @@ describe('the certificate of the control plane', () => {
 
 describe('cpn set --proxy', () => {
   it('refuses a proxy through which the control plane does not answer, and keeps the other', async () => {
-    const { exitCode, stderr } = await cpn(edge, ['set', '--proxy', 'http://203.0.113.5:1'], { allowFailure: true });
+    const { exitCode, stderr } = await edge.cpn(['set', '--proxy', 'http://203.0.113.5:1'], { allowFailure: true });
     expect([exitCode, stderr]).toEqual([5, expect.stringContaining('the proxy http://203.0.113.5:1 (--proxy)')]);
     expect((await stateOf(edge)).service.proxy.from).toBe('HTTPS_PROXY');
   });
@@ -258,7 +259,7 @@ describe('cpn set --proxy', () => {
     await proxy.restart();
     const before = (await status(edge)).routes;
     expect(before).toMatchObject([{ prefix: '172.20.0.0/16', via: 'farther' }]);
-    const { stdout } = await cpn(edge, ['set', '--proxy', 'http://proxy.site:3128', '--json']);
+    const { stdout } = await edge.cpn(['set', '--proxy', 'http://proxy.site:3128', '--json']);
     expect(JSON.parse(stdout).networks[0].changes).toContainEqual(
       expect.objectContaining({
         kind: 'api',
@@ -279,18 +280,18 @@ it('administration goes through the proxy of the environment, and remembers that
   const password = path(controlPlane.homeDir, 'password');
   const before = proxy.targets.length;
   const login = ['login', '--api', api, '--email', 'owner@example.net', '--password-file', password];
-  expect((await cpn(far, [...login, '--proxy', proxy.url])).exitCode).toBe(0);
-  expect((await cpn(far, ['network', 'list'])).stdout).toContain('office');
-  expect((await cpn(far, ['api', 'GET', '/api/networks'])).stdout).toContain('office');
+  expect((await far.cpn([...login, '--proxy', proxy.url])).exitCode).toBe(0);
+  expect((await far.cpn(['network', 'list'])).stdout).toContain('office');
+  expect((await far.cpn(['api', 'GET', '/api/networks'])).stdout).toContain('office');
   expect(proxy.targets.length).toBeGreaterThan(before + 2);
   await mkdir(path(far.homeDir, 'second'));
   const env = { XDG_CONFIG_HOME: path(far.homeDir, 'second'), HTTPS_PROXY: proxy.url };
-  expect((await cpn(far, login, { env })).exitCode).toBe(0);
-  expect((await cpn(far, ['network', 'list'], { env })).stdout).toContain('office');
+  expect((await far.cpn(login, { env })).exitCode).toBe(0);
+  expect((await far.cpn(['network', 'list'], { env })).stdout).toContain('office');
 });
 
 it('a host behind a proxy leaves, and its peer is gone', async () => {
   await daemon.stop();
-  expect((await cpn(edge, ['leave', 'cpn0', '--yes'])).exitCode).toBe(0);
-  expect((await cpn(controlPlane, ['peer', 'list', 'office'])).stdout).not.toContain('edge');
+  expect((await edge.cpn(['leave', 'cpn0', '--yes'])).exitCode).toBe(0);
+  expect((await controlPlane.cpn(['peer', 'list', 'office'])).stdout).not.toContain('edge');
 });

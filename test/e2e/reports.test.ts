@@ -65,7 +65,7 @@ async function awaitPath(from: Host, to: Host, expected: object): Promise<PeerHe
       expect(found).toMatchObject(expected);
       return row ?? null;
     },
-    { timeoutMs: 90_000, everyMs: 500 },
+    { timeoutMs: 90_000 },
   );
 }
 

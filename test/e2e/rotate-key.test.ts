@@ -7,7 +7,7 @@ import type { Host } from '../lab/host.ts';
 import { DataCenter } from './data-center.ts';
 import { patiently, plan, status } from './office.ts';
 
-const rounds = 5;
+const rounds = 2;
 /** Seconds between two pings: how finely a loss is measured. */
 const fine = 0.05;
 
@@ -95,7 +95,7 @@ async function expectSettled(host: Host, publicKey: string): Promise<void> {
       last = { public_key, warnings, exitCode, changes };
       return public_key === publicKey && warnings === undefined && exitCode === 0;
     },
-    { timeoutMs: 90_000, everyMs: 500 },
+    { timeoutMs: 90_000 },
   ).catch((error) => {
     throw new Error(`${error.message}: ${JSON.stringify(last)}`);
   });

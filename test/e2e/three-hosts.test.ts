@@ -14,7 +14,7 @@ let printer: Host;
 const joined = new Map<Host, Joined>();
 
 beforeAll(async () => {
-  office = await startOffice({ commandServers: false });
+  office = await startOffice();
   const { lab } = office;
   connector = await lab.addHost('connector', { address: '203.0.113.11/24' });
   origin = await lab.addHost('origin', { address: '203.0.113.22/24' });

@@ -23,7 +23,7 @@ let daemon: Daemon;
 let controlPlane: Process;
 
 beforeAll(async () => {
-  lab = await Lab.start();
+  lab = await Lab.start({ commandServers: true });
   host = await lab.addHost('site', { address: '203.0.113.22/24' });
   const prepare = `install -d -m 755 -o ${service} -g ${service} /run/cp
     printf %s 'correct horse battery staple' >/run/cp/password; chmod 600 /run/cp/password`;

@@ -29,7 +29,7 @@ type Version = keyof typeof versions;
 beforeAll(async () => {
   versions.previous = join(await previousProgram(), 'cpn.js');
   versions.present = await builtProgram();
-  lab = await Lab.start();
+  lab = await Lab.start({ commandServers: true });
   plane = await lab.addHost('control-plane', { address: '203.0.113.1/24' });
   edge = await lab.addHost('edge', { address: '203.0.113.2/24' });
   await writeFile(join(plane.homeDir, 'password'), randomBytes(18).toString('base64url'), { mode: 0o600 });
