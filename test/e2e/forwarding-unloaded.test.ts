@@ -39,7 +39,7 @@ const breakNft = (host: Host) =>
     `printf '#!/bin/sh\\necho "no netlink today" >&2\\nexit 1\\n' >/run/nft; chmod +x /run/nft; cp "$(command -v nft)" /run/real-nft
      mount --bind /run/nft "$(readlink -f "$(command -v nft)")"`,
   ]);
-const restoreNft = (host: Host) => host.exec(['sh', '-ec', 'umount "$(readlink -f "$(command -v nft)")"']);
+const restoreNft = (host: Host) => host.exec(['sh', '-ec', 'umount --lazy "$(readlink -f "$(command -v nft)")"']);
 const forwards = async () =>
   (await router.exec(['cat', '/proc/sys/net/ipv4/conf/cpn0/forwarding'])).stdout.trim() === '1';
 /** The connector's withdrawn routes at the control plane. */
