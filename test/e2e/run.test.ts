@@ -1,6 +1,6 @@
-import { appendFile, readFile, writeFile } from 'node:fs/promises';
+import { appendFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { join as path } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Daemon, startDaemon } from '../lab/daemon.ts';
 import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
@@ -18,14 +18,35 @@ beforeAll(async () => {
 
 afterAll(() => office?.lab.stop());
 
-/** A host that joined the office, with a daemon on it that has made its first pass. */
-async function startKept(...flags: string[]): Promise<{ host: Host; daemon: Daemon; address: string }> {
+/** The host that most tests use, one after the other. */
+let common: Member | undefined;
+let last: Daemon | undefined;
+
+afterEach(() => last?.stop());
+
+interface Member {
+  readonly host: Host;
+  readonly address: string;
+}
+
+/** A host that joined the office. */
+async function addMember(): Promise<Member> {
   hosts += 1;
   const host = await office.lab.addHost(`host-${hosts}`, { address: `203.0.113.${hosts}/24` });
   const { address } = await join(office, host, '--endpoint', `203.0.113.${hosts}:51820`);
-  const daemon = await startDaemon(host, ...flags);
-  await awaitSync(host);
-  return { host, daemon, address };
+  return { host, address };
+}
+
+/** The common host, or another one, with a daemon on it that has made its first pass. */
+async function startKept(flags: readonly string[], on?: Member): Promise<Member & { daemon: Daemon }> {
+  common ??= await addMember();
+  const member = on ?? common;
+  // Of the daemon before, which waited at the control plane too.
+  await rm(path(member.host.runtimeDir, 'cpn0.notes.json'), { force: true });
+  const daemon = await startDaemon(member.host, ...flags);
+  last = daemon;
+  await awaitSync(member.host);
+  return { ...member, daemon };
 }
 
 /** Until the daemon waits at the control plane, which it does once its first pass is over. */
@@ -40,7 +61,7 @@ const countLogged = (daemon: Daemon, message: string) => daemon.log.filter((line
 
 describe('cpn run passes', () => {
   it('it does when the control plane reports that the network changed', async () => {
-    const { host, daemon } = await startKept(...never);
+    const { host, daemon } = await startKept(never);
     const other = await office.lab.addHost('newcomer', { address: '203.0.113.101/24' });
     const mark = daemon.mark();
     const { address } = await join(office, other, '--endpoint', '203.0.113.101:51820');
@@ -50,7 +71,7 @@ describe('cpn run passes', () => {
   });
 
   it('it does when something happens to its interface', async () => {
-    const { host, daemon } = await startKept(...never);
+    const { host, daemon } = await startKept(never);
     const mark = daemon.mark();
     await host.exec(['ip', 'link', 'set', 'cpn0', 'mtu', '1300']);
     await daemon.awaitLog('the repair', (line) => line.msg === 'drift repaired', mark);
@@ -59,7 +80,7 @@ describe('cpn run passes', () => {
   });
 
   it('it does when its time has come, and nothing at all happened', async () => {
-    const { host, daemon } = await startKept('--interval', '1');
+    const { host, daemon } = await startKept(['--interval', '1']);
     const mark = daemon.mark();
     await appendFile(path(host.configDir, 'cpn0.conf'), '# edited\n');
     await daemon.awaitLog('the repair', (line) => line.msg === 'drift repaired', mark);
@@ -68,7 +89,7 @@ describe('cpn run passes', () => {
   });
 
   it('it does when it is sent SIGHUP, and reads all state again', async () => {
-    const { host, daemon } = await startKept(...never);
+    const { host, daemon } = await startKept(never);
     await writeFile(path(host.configDir, 'cpn0.conf'), '');
     const mark = daemon.mark();
     daemon.process.signal('SIGHUP');
@@ -95,7 +116,7 @@ describe('cpn run passes', () => {
   });
 
   it('leaves a network down that was taken down, and brings it up again with the rest', async () => {
-    const { host, daemon } = await startKept(...never);
+    const { host, daemon } = await startKept(never);
     await host.cpn(['down']);
     daemon.process.signal('SIGHUP');
     await awaitSync(host);
@@ -109,7 +130,7 @@ describe('cpn run passes', () => {
 
 describe('cpn run ends', () => {
   it.each(['SIGTERM', 'SIGINT'] as const)('on %s with nothing lost, and leaves the tunnel up', async (signal) => {
-    const { host, daemon } = await startKept(...never);
+    const { host, daemon } = await startKept(never);
     const before = await networkState(host);
     daemon.process.signal(signal);
     expect(await daemon.process.endWithin(30_000)).toMatchObject({ exitCode: 0, stdout: '' });
@@ -119,7 +140,7 @@ describe('cpn run ends', () => {
   });
 
   it('with all that it started when it is killed', async () => {
-    const { host, daemon } = await startKept('--interval', '1');
+    const { host, daemon } = await startKept(['--interval', '1']);
     const started = daemon.log.find((line) => line.msg === 'started')?.pid;
     const running = async () => {
       const { stdout } = await host.exec(['ps', '-e', '-o', 'pid=,ppid=,stat=,args=']);
@@ -145,7 +166,7 @@ describe('cpn run ends', () => {
   });
 
   it('although a tool that it started hangs', async () => {
-    const { host, daemon } = await startKept(...never);
+    const { host, daemon } = await startKept(never, await addMember());
     const [real, hanging, hangs] = ['wg-real', 'wg-hanging', 'hangs'].map((name) => path(host.folder, name));
     const script = `#!/bin/sh\n[ "$1" = show ] && exec ${real} "$@"\n: >${hangs}\nexec sleep 600\n`;
     await writeFile(`${hanging}`, script, { mode: 0o755 });
@@ -157,7 +178,7 @@ describe('cpn run ends', () => {
   });
 
   it('at once when another one runs, and names its pid', async () => {
-    const { host, daemon } = await startKept(...never);
+    const { host, daemon } = await startKept(never);
     const { exitCode, stderr } = await host.cpn(['run'], { allowFailure: true });
     const pid = daemon.log.find((line) => line.msg === 'started')?.pid;
     expect(exitCode).toBe(1);
@@ -171,7 +192,7 @@ describe('cpn run ends', () => {
 
 describe('several networks on one host', () => {
   it('are kept apart: one whose control plane, interface and state fail does not stop another', async () => {
-    const { host, daemon } = await startKept('--interval', '1');
+    const { host, daemon } = await startKept(['--interval', '1'], await addMember());
     await office.controlPlane.cpn(['network', 'create', '--name', 'lab', '--cidr', '10.88.0.0/24']);
     const second = { ...office, controlPlane: office.controlPlane };
     await joinSecond(second, host);
