@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Host } from './host.ts';
 import type { Lab } from './lab.ts';
@@ -22,8 +22,10 @@ export async function startControlPlane(
 ): Promise<ControlPlane> {
   const host = await lab.addHost('control-plane', { address: `${address}/24` });
   const url = `http://${address}:8787`;
-  if (begun !== undefined) await writeBeginning(host, url, await begun);
-  begun ??= begin(host);
+  begun ??= readBeginning();
+  const before = await begun;
+  if (before === undefined) begun = begin(host);
+  else await writeBeginning(host, url, before);
   await begun;
   const process = await serveControlPlane(host, address, join(host.homeDir, 'password'), flags);
   return { host, url, process, cpn: (args) => host.cpn(args) };
@@ -33,30 +35,49 @@ export async function startControlPlane(
 interface Beginning {
   readonly url: string;
   readonly password: string;
-  readonly database: Buffer;
+  /** In base64. */
+  readonly database: string;
   readonly login: string;
 }
 
-/** Made once in a process: to hash the owner's password twice takes longer than all the rest of a start. */
-let begun: Promise<Beginning> | undefined;
+/** Made once in a run of tests: to hash the owner's password twice takes longer than all the rest of a start. */
+let begun: Promise<Beginning | undefined> | undefined;
+
+/** Where the processes of `scripts/test` share it: next to the report of the run, in a folder that goes with it. */
+const { CPN_TEST_REPORT: report } = process.env;
+const shared = report && join(dirname(report), 'beginning.json');
+
+async function readBeginning(): Promise<Beginning | undefined> {
+  const text = shared && (await readFile(shared, 'utf8').catch(() => undefined));
+  return text ? JSON.parse(text) : undefined;
+}
+
+async function shareBeginning(beginning: Beginning): Promise<void> {
+  if (!shared) return;
+  const draft = `${shared}.${process.pid}`;
+  await writeFile(draft, JSON.stringify(beginning), { mode: 0o600 });
+  await rename(draft, shared);
+}
 
 /** Serves a new database for as long as its first owner takes to log in. */
 async function begin(host: Host): Promise<Beginning> {
   const [url, passwordFile] = [`http://${host.address}:8787`, join(host.homeDir, 'password')];
   const password = randomBytes(18).toString('base64url');
   await writeFile(passwordFile, password, { mode: 0o600 });
-  const process = await serveControlPlane(host, host.address, passwordFile, []);
+  const server = await serveControlPlane(host, host.address, passwordFile, []);
   const named = ['--email', 'owner@example.net', '--password-file', passwordFile];
   await host.cpn(['login', '--api', url, '--insecure-http', ...named]);
-  await process.stop();
-  const [database, login] = [await readFile(databaseOf(host)), await readFile(loginOf(host), 'utf8')];
-  return { url, password, database, login };
+  await server.stop();
+  const [database, login] = [await readFile(databaseOf(host), 'base64'), await readFile(loginOf(host), 'utf8')];
+  const beginning = { url, password, database, login };
+  await shareBeginning(beginning);
+  return beginning;
 }
 
 async function writeBeginning(host: Host, url: string, before: Beginning): Promise<void> {
   await writeFile(join(host.homeDir, 'password'), before.password, { mode: 0o600 });
   for (const file of [databaseOf(host), loginOf(host)]) await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  await writeFile(databaseOf(host), before.database, { mode: 0o600 });
+  await writeFile(databaseOf(host), before.database, { encoding: 'base64', mode: 0o600 });
   await writeFile(loginOf(host), before.login.replaceAll(before.url, url), { mode: 0o600 });
 }
 
