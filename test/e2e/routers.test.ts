@@ -5,8 +5,11 @@ import type { Host } from '../lab/host.ts';
 import { DataCenter, lanRoute } from './data-center.ts';
 import { type Cause, Routers } from './routers.ts';
 
-/** `scripts/bench routers` prints how long each takes. */
-const causes: readonly Cause[] = ['upstream', 'drain', 'undrain'];
+/**
+ * After the second cut the first connector serves again, and so takes its place back once it is no longer drained. `scripts/bench routers`
+ * prints how long each takes.
+ */
+const causes: readonly Cause[] = ['upstream', 'upstream', 'drain', 'undrain'];
 /** Pings that may be lost in a move: a multiple of what a busy machine loses. */
 const most = 150;
 
