@@ -4,14 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export interface Patience {
   /** 60,000 by default. */
   readonly timeoutMs?: number;
-  /** Between two probes; without it, from 50 to 1,000, as the wait gets longer: most probes start processes. */
+  /** Between two probes; without it, from 50 to 400: most probes start processes. */
   readonly everyMs?: number;
 }
 
 const FIRST_PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 1000;
-/** How much longer each pause is: a wait of 3 s ends at most half a second late. */
-const GROWTH = 1.2;
+const LONGEST_PAUSE_MS = 400;
 
 /**
  * Repeats `probe` until it returns something else than false, null or undefined, and returns that.
@@ -36,6 +34,6 @@ export async function eventually<T>(
     }
     if (performance.now() > deadline) throw new Error(`${what}: not within ${timeoutMs} ms`, { cause: failure });
     await sleep(pauseMs);
-    pauseMs = everyMs ?? Math.min(pauseMs * GROWTH, LONGEST_PAUSE_MS);
+    pauseMs = everyMs ?? Math.min(pauseMs * 1.5, LONGEST_PAUSE_MS);
   }
 }
