@@ -149,7 +149,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       refusalLimit: createPeerChangeLimit(30, steadyNow, 120_000),
       refusedConnectionLimit: createPeerChangeLimit<string>(1, steadyNow, 3_600_000),
       reportLimit: createPeerChangeLimit(limits.peerReports, steadyNow, 2000, 'reports of this peer'),
-      pathLimit: createPeerChangeLimit(limits.peerReports, steadyNow, 2000, 'statements about paths of this peer'),
+      pathLimit: createPeerChangeLimit(limits.peerReports, steadyNow, 1000, 'statements about paths of this peer'),
       pathEventLimit: createPeerChangeLimit(60, steadyNow),
       pairEventLimit: createPeerChangeLimit<string>(6, steadyNow, 1_800_000),
       rescheduleExpiry: () => {

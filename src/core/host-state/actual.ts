@@ -204,6 +204,8 @@ export interface HostLink {
   readonly kind: 'card' | 'bridge' | 'other';
   /** Set if only containers, pods and VMs are behind it: no network card is below it. */
   readonly isInternal?: true;
+  /** Set if its packets travel inside packets of another interface, which may be a tunnel. */
+  readonly isOverlay?: true;
   /** Undefined if unknown. */
   readonly mtu?: number;
   /** Set if no packet passes: the interface is set down, or its card has no carrier. */

@@ -1,4 +1,4 @@
-import type { Underlay } from '../host-state/actual.ts';
+import type { HostLink, Underlay } from '../host-state/actual.ts';
 import { type Address, covers, familyOf, hostPrefix, isDefaultRoute, type Prefix, restorePrefix } from '../net/cidr.ts';
 import { type SocketEndpoint, unusableAddress } from '../net/endpoint.ts';
 import { isPrivate } from '../routing/public-prefixes.ts';
@@ -18,8 +18,9 @@ const keptForIpv6 = 3;
 /**
  * Returns this host's own endpoints on its links, for peers in the same LAN or over IPv6: private
  * IPv4 addresses first, then global IPv6 addresses, those of uplinks before others. Public IPv4
- * addresses are left out: connectors observe them. So are links to containers and VMs alone, links
- * that are down, and addresses that lead into the tunnel.
+ * addresses are left out: connectors observe them. So are links to containers and VMs alone,
+ * overlays, which the tunnel itself may carry, links that are down, and addresses that lead into
+ * the tunnel.
  *
  * @param listenPort the port of the tunnel's interface
  * @param source6 the IPv6 address that packets to others come from, maybe a temporary one: routers
@@ -57,15 +58,19 @@ export function leadsIntoTunnel(address: Address, { range, routes }: TunnelPrefi
   return covers(range, address) || routes.some((route) => !isDefaultRoute(route) && covers(route, address));
 }
 
-/** True for the containers and VMs of this host alone. */
+/** True for the containers and VMs of this host alone, and for hosts in its overlays. */
 export function leadsInside(address: Address, { connected, links }: Underlay): boolean {
-  const internal = new Set(links.filter(({ isInternal }) => isInternal).map(({ name }) => name));
-  return connected.some(({ prefix, link }) => internal.has(link) && covers(prefix, address));
+  const inside = new Set(links.filter(isInside).map(({ name }) => name));
+  return connected.some(({ prefix, link }) => inside.has(link) && covers(prefix, address));
+}
+
+function isInside({ isInternal, isOverlay }: HostLink): boolean {
+  return isInternal === true || isOverlay === true;
 }
 
 /** The subnet and the link of an own address; null for a link that leads to no other host. */
 function findPlace(address: Address, { connected, links }: Underlay): Underlay['connected'][number] | null {
-  const closed = new Set(links.filter(({ isInternal, isDown }) => isInternal || isDown).map(({ name }) => name));
+  const closed = new Set(links.filter((each) => isInside(each) || each.isDown).map(({ name }) => name));
   return connected.find(({ prefix, link }) => covers(prefix, address) && !closed.has(link)) ?? null;
 }
 

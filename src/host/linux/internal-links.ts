@@ -85,3 +85,26 @@ function findPodLinks(routes: readonly ShownRoute[]): ReadonlySet<string> {
 function hasNoSubnet({ addresses }: ShownLink): boolean {
   return addresses.every(({ address, subnet }) => address.startsWith('fe80:') || [32, 128].includes(lengthOf(subnet)));
 }
+
+/** Kinds whose packets travel inside other packets (ip-link(8)). */
+const overlays: ReadonlySet<string> = new Set([
+  ...['vxlan', 'geneve', 'bareudp', 'gre', 'gretap', 'erspan', 'ip6gre', 'ip6gretap', 'ip6erspan'],
+  ...['ipip', 'sit', 'ip6tnl', 'vti', 'vti6', 'xfrm', 'wireguard', 'tun', 'l2tp', 'gtp', 'amt', 'ovpn'],
+]);
+
+/**
+ * Finds the interfaces whose packets travel inside packets of another interface, and bridges and
+ * VLANs on them. The uplinks do not count: they lead outside in any case.
+ */
+export function findOverlayLinks(links: readonly ShownLink[], uplinks: readonly string[]): ReadonlySet<string> {
+  const names = new Set(links.filter(({ kind }) => kind !== null && overlays.has(kind)).map(({ name }) => name));
+  // A VLAN may be on a bridge of an overlay: each round finds those on the links of the one before.
+  for (let before = -1; before < names.size; ) {
+    before = names.size;
+    for (const { name, lower, master } of links) {
+      if (lower !== null && names.has(lower)) names.add(name);
+      if (names.has(name) && master !== null) names.add(master);
+    }
+  }
+  return new Set([...names].filter((name) => !uplinks.includes(name)));
+}

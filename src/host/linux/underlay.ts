@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { HostLink, Underlay } from '../../core/host-state/actual.ts';
 import { aliasMark, kernelProtocol } from '../../core/host-state/marks.ts';
 import { type Address, familyOf, lengthOf } from '../../core/net/cidr.ts';
-import { findInternalLinks } from './internal-links.ts';
+import { findInternalLinks, findOverlayLinks } from './internal-links.ts';
 import type { ShownByIp } from './ip/show.ts';
 
 /** Describes the host outside the interface `link`. */
@@ -18,11 +18,9 @@ export function gatherUnderlay(
     ...links.filter((each) => route.links.includes(each.name)).map((each) => each.mtu),
     ...(route.mtu === null ? [] : [route.mtu]),
   ]);
-  const internal = findInternalLinks(
-    others,
-    defaults.flatMap((route) => route.links),
-    routes,
-  );
+  const uplinks = defaults.flatMap((route) => route.links);
+  const internal = findInternalLinks(others, uplinks, routes);
+  const overlays = findOverlayLinks(others, uplinks);
   return {
     addresses: others
       .filter(({ alias }) => !alias?.startsWith(aliasMark))
@@ -48,7 +46,11 @@ export function gatherUnderlay(
     gateways: [...new Set(defaults.flatMap((route) => route.gateways))],
     uplinks: [...new Set(defaults.filter(({ prefix }) => familyOf(prefix) === 4).flatMap((route) => route.links))],
     uplinks6: [...new Set(defaults.filter(({ prefix }) => familyOf(prefix) === 6).flatMap((route) => route.links))],
-    links: others.map((each) => ({ ...describeLink(each), ...(internal.has(each.name) && { isInternal: true }) })),
+    links: others.map((each) => ({
+      ...describeLink(each),
+      ...(internal.has(each.name) && { isInternal: true }),
+      ...(overlays.has(each.name) && { isOverlay: true }),
+    })),
     underlayMtu: mtus.length === 0 ? null : Math.min(...mtus),
   };
 }

@@ -45,10 +45,11 @@ describe('the local candidates', () => {
     ).toEqual([]);
   });
 
-  it('leave out links of containers alone, and links that are down', () => {
+  it('leave out links of containers alone, overlays, and links that are down', () => {
     const links: Underlay['links'] = [
       { name: 'docker0', kind: 'bridge', isInternal: true },
       { name: 'eth1', kind: 'card', isDown: true },
+      { name: 'vx0', kind: 'other', isOverlay: true },
       { name: 'br0', kind: 'bridge' },
     ];
     expect(
@@ -56,6 +57,7 @@ describe('the local candidates', () => {
         [
           ['172.17.0.1', '172.17.0.0/16', 'docker0'],
           ['10.1.0.7', '10.1.0.0/24', 'eth1'],
+          ['172.30.0.1', '172.30.0.0/24', 'vx0'],
           ['10.2.0.7', '10.2.0.0/24', 'br0'],
         ],
         { links },

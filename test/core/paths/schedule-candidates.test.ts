@@ -13,6 +13,19 @@ const slots = (...endpoints: string[]) =>
   schedule(...endpoints).candidates.map(({ endpoint, at }) => [formatEndpoint(endpoint), at]);
 
 describe('a schedule of candidates', () => {
+  it('refuses an endpoint in an overlay, whose packets may travel in the tunnel itself', () => {
+    const around = {
+      ...limits.underlay,
+      connected: [...underlay.connected, { prefix: prefix('172.30.0.0/24'), link: 'vx0' }],
+      links: [...underlay.links, { name: 'vx0', kind: 'other', isOverlay: true } as const],
+    };
+    const { candidates, refused } = scheduleCandidates(
+      { endpoints: ['172.30.0.2:1'] },
+      { ...limits, underlay: around },
+    );
+    expect([candidates, refused.map(formatEndpoint)]).toEqual([[], ['172.30.0.2:1']]);
+  });
+
   it('tries observed endpoints at the same moments on both sides, whatever else there is', () => {
     expect(slots('203.0.113.9:1')).toEqual([['203.0.113.9:1', 800]]);
     expect(slots('192.168.1.9:1', '[2001:db8::9]:1', '203.0.113.9:1', '203.0.113.10:1')).toEqual([

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { maskPrefix } from '../../../src/core/net/cidr.ts';
-import { findInternalLinks } from '../../../src/host/linux/internal-links.ts';
+import { findInternalLinks, findOverlayLinks } from '../../../src/host/linux/internal-links.ts';
 import type { ShownLink, ShownRoute } from '../../../src/host/linux/ip/show.ts';
 import { address } from '../../core/samples.ts';
 
@@ -114,4 +114,28 @@ describe('an interface leads to the containers and virtual machines of this host
       internal(card, link('x0', 'rmnet'), link('a', 'vlan', { lower: 'b' }), link('b', 'vlan', { lower: 'a' })),
     ).toEqual([]);
   });
+});
+
+const overlays = (...links: ShownLink[]) => [...findOverlayLinks(links, ['eth0'])];
+
+it('tunnels of each kind are overlays, and cards, bridges and VLANs of cards are not', () => {
+  expect(overlays(link('eth0', null), link('vx0', 'vxlan'), link('gre1', 'gre'), link('wg0', 'wireguard'))).toEqual([
+    'vx0',
+    'gre1',
+    'wg0',
+  ]);
+  expect(overlays(link('eth0', null), link('br0', 'bridge'), link('eth0.7', 'vlan', { lower: 'eth0' }))).toEqual([]);
+});
+
+it('so are bridges of them, and VLANs on these', () => {
+  const links = [
+    link('br0.7', 'vlan', { lower: 'br0' }),
+    link('br0', 'bridge'),
+    link('vx0', 'vxlan', { master: 'br0' }),
+  ];
+  expect(overlays(...links).toSorted()).toEqual(['br0', 'br0.7', 'vx0']);
+});
+
+it('an uplink is none, whatever it is', () => {
+  expect(overlays(link('eth0', 'tun'))).toEqual([]);
 });

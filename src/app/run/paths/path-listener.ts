@@ -63,6 +63,9 @@ export class PathListener implements PassListener {
   /** Peers whose endpoints the control plane requested. */
   readonly #asked = new Set<number>();
   #observing: Promise<void> | null = null;
+  /** True if a peer awaits the endpoints of this host. */
+  #isStateDue = false;
+  #stating: Promise<void> | null = null;
   /** Peers whose paths ended when this host moved. */
   readonly #moved = new Set<number>();
   readonly #requests = new RequestSchedule(() => this.#now());
@@ -142,15 +145,26 @@ export class PathListener implements PassListener {
       this.#observing ??= this.#stateObserved().finally(() => (this.#observing = null));
       return;
     }
-    const evaluation = await this.#readEvaluation();
-    if (evaluation === null || !(await this.#readOptions(evaluation)).directPaths) return;
     if (kind === 'candidates') {
-      await this.#signals.send({ candidates: await this.#candidates(evaluation) });
+      this.#isStateDue = true;
+      this.#stating ??= this.#stateCandidates().finally(() => (this.#stating = null));
       return;
     }
+    const evaluation = await this.#readEvaluation();
+    if (evaluation === null || !(await this.#readOptions(evaluation)).directPaths) return;
     if (kind === 'try') return this.#try(evaluation, data);
     if (kind === 'return') return this.#paths.handle({ event: 'return', peer: data.peer });
     return this.#paths.handle({ event: 'switch', ...data, roundTrip: this.#signals.roundTrip });
+  }
+
+  /** States the endpoints of this host in one request for all peers that await them meanwhile. */
+  async #stateCandidates(): Promise<void> {
+    while (this.#isStateDue && !this.#ending.signal.aborted) {
+      const evaluation = await this.#readEvaluation();
+      this.#isStateDue = false;
+      if (evaluation === null || !(await this.#readOptions(evaluation)).directPaths) return;
+      await this.#signals.send({ candidates: await this.#candidates(evaluation) });
+    }
   }
 
   /** States the endpoints of all peers that were named meanwhile in one request. */

@@ -128,6 +128,16 @@ it('requests a path to a relayed peer to which packets go, and gives its own can
   expect(triggeredTo).toEqual([connector.address]);
 });
 
+it('gives its candidates once for all peers whose attempts begin together', async () => {
+  await using started = await start();
+  const { signals, send, until, host } = started;
+  send(...Array.from({ length: 20 }, (): PeerMessage => ({ kind: 'candidates', data: { peers: [3] } })));
+  await until(() => signals.length > 0);
+  const { seconds } = host;
+  await until(() => host.seconds > seconds + 5);
+  expect(signals.length).toBeLessThanOrEqual(2);
+});
+
 it('gives no candidates if the operator turned that off', async () => {
   await using started = await start();
   const { host, signals, send, until, pass } = started;
