@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Office, startOffice } from '../e2e/office.ts';
-import { atEach, type Checkpoint, crashAt, listCheckpoints } from './crash.ts';
+import { atEach, type Checkpoint, crashAt, listCheckpoints, withoutSteps } from './crash.ts';
 import { injecting } from './record.ts';
 import { joinWorker, listOthers, renew, startWorkers, type Worker, type Workers } from './workers.ts';
 
@@ -15,7 +15,9 @@ beforeAll(async () => {
   all = await startWorkers(office);
   const [{ host }] = all.workers as [Worker];
   await joinWorker(all, office, all.workers[0] as Worker);
-  checkpoints = await listCheckpoints(host, office.lab, (listing) => host.cpn(['leave', '--yes'], listing));
+  checkpoints = withoutSteps(
+    await listCheckpoints(host, office.lab, (listing) => host.cpn(['leave', '--yes'], listing)),
+  );
   forgotten = 1 + (checkpoints.findLast(({ name }) => name === 'unlink state/cpn0.json')?.at ?? 0);
 });
 

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join as path } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Office, startOffice } from '../e2e/office.ts';
@@ -6,7 +6,16 @@ import { Daemon } from '../lab/daemon.ts';
 import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
 import type { Outcome } from '../lab/process.ts';
-import { atEach, type Checkpoint, crashAt, isConverged, listCheckpoints, type Start, withoutSteps } from './crash.ts';
+import {
+  atEach,
+  type Checkpoint,
+  crashAt,
+  isConverged,
+  listCheckpoints,
+  type Start,
+  withoutRepeats,
+  withoutSteps,
+} from './crash.ts';
 import { LossMeter } from './loss-meter.ts';
 import { injecting } from './record.ts';
 import { changeMap, joinWorker, meetEdge, startWorkers, type Worker, type Workers } from './workers.ts';
@@ -66,6 +75,12 @@ async function runThroughChange(worker: Worker, start: Start): Promise<Outcome> 
   return process.endWithin(10_000);
 }
 
+/** The same as after a boot: with no files yet for other programs, which a daemon makes once. */
+async function runFirst(worker: Worker, start: Start): Promise<Outcome> {
+  await rm(path(worker.host.runtimeDir, 'serving'), { recursive: true, force: true });
+  return runThroughChange(worker, start);
+}
+
 /** How often something was left to do. */
 let recoveries = 0;
 
@@ -110,7 +125,8 @@ const mostOf = (checkpoints: readonly Checkpoint[]) => checkpoints.length * 0.6;
 describe('a pass that did not come to its end is completed by the next one', () => {
   it('20: after kill -9 at each checkpoint of cpn reconcile', { timeout: 600_000 }, () =>
     injecting(20, async (row) => {
-      const checkpoints = await listAfterChange(({ host }, listing) => host.cpn(['reconcile'], listing));
+      const passed = await listAfterChange(({ host }, listing) => host.cpn(['reconcile'], listing));
+      const checkpoints = withoutRepeats(passed);
       row.injected(`cpn reconcile, killed at each of ${checkpoints.length} checkpoints`);
       let killed = 0;
       const longest = await afterEachChange(checkpoints, async (checkpoint, member) => {
@@ -129,11 +145,11 @@ describe('a pass that did not come to its end is completed by the next one', () 
 
   it('20: after kill -9 at each change that cpn run makes', { timeout: 600_000 }, () =>
     injecting(20, async (row) => {
-      const checkpoints = withoutSteps(await listAfterChange(runThroughChange));
+      const checkpoints = withoutSteps(await listAfterChange(runFirst));
       row.injected(`cpn run, killed at each of ${checkpoints.length} checkpoints`);
       let killed = 0;
       const longest = await afterEachChange(checkpoints, async (checkpoint, member) => {
-        const { signal } = await runThroughChange(member, crashAt(checkpoint));
+        const { signal } = await runFirst(member, crashAt(checkpoint));
         if (signal === 'SIGKILL') killed += 1;
         await recover(member);
       });

@@ -65,18 +65,35 @@ function leadsToRename([{ name }, ...next]: readonly [Checkpoint, ...Checkpoint[
   return next.find((each) => !stepOfReplacement.test(each.name))?.name.startsWith('rename ') ?? false;
 }
 
+/** The same without those at which a crash leaves a host as one at another does. The last is never left out. */
+export function withoutRepeats(checkpoints: readonly Checkpoint[]): Checkpoint[] {
+  const last = checkpoints.length - 1;
+  return checkpoints.filter((_, index) => index === last || !isRepeat(checkpoints, index));
+}
+
+/** Programs that observe the host, and change it in a pass. */
+const tool = /^spawn (wg|ip|nft)$/;
+
+function isRepeat(checkpoints: readonly Checkpoint[], index: number): boolean {
+  const [{ at, name }, before] = [checkpoints[index] as Checkpoint, checkpoints[index - 1]];
+  if (before === undefined) return false;
+  // A rename leaves nothing behind that is to be removed.
+  if (name.startsWith('unlink ')) return before.name === name.replace('unlink', 'rename');
+  if (!name.startsWith('spawn ')) return false;
+  // Tools that start side by side only observe, and one of several alike changes something at most.
+  if (before.name === name || (before.at === at - 1 && before.name.startsWith('spawn '))) return true;
+  const locked = checkpoints.findIndex((each) => each.name === 'write run/cpn/lock');
+  return index < locked && tool.test(name) && checkpoints.slice(0, index).some((each) => tool.test(each.name));
+}
+
 /**
- * The checkpoints at which a crash leaves a host other than at the one before, and the last. The rename of a file stands for all steps of
- * its replacement: crash-passes kills `cpn reconcile` at each of them, and test/store/crash.test.ts the store. Tools that start side by
- * side only observe.
+ * The same with the rename of a file for all steps of its replacement: crash-passes kills `cpn reconcile` at each of them, and
+ * test/store/crash.test.ts the store.
  */
 export function withoutSteps(checkpoints: readonly Checkpoint[]): Checkpoint[] {
-  const whole = checkpoints.filter(
-    (checkpoint, index) => !leadsToRename([checkpoint, ...checkpoints.slice(index + 1)]),
+  return withoutRepeats(
+    checkpoints.filter((checkpoint, index) => !leadsToRename([checkpoint, ...checkpoints.slice(index + 1)])),
   );
-  const isConcurrent = ({ at, name }: Checkpoint) =>
-    name.startsWith('spawn ') && whole.some((each) => each.at === at - 1 && each.name.startsWith('spawn '));
-  return whole.filter((checkpoint) => checkpoint === checkpoints.at(-1) || !isConcurrent(checkpoint));
 }
 
 const preloaded = { NODE_OPTIONS: `--require=${join(REPOSITORY, 'test', 'lab', 'kill-at.cjs')}` };

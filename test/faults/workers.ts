@@ -28,8 +28,8 @@ const edgeRoute = '192.168.50.0/24';
 /** A connector has these in the LANs of all routes that a worker ever has, so that none is out of service. */
 const siteAddresses = (host: number) => [`192.168.50.${host}/24`, `192.168.60.${host}/23`];
 
-/** As many as a slow machine of two cores can do with. */
-const howMany = 4;
+/** A start costs as much as several trials. */
+const howMany = 2;
 
 export async function startWorkers({ lab, controlPlane }: Office): Promise<Workers> {
   const owner = new Owner(controlPlane);
