@@ -10,7 +10,7 @@ import { unreadable } from './replies/documents.ts';
 import { differences, enrolmentKey, readHost, readHostFiles, withoutCopy } from './target.ts';
 
 /** After so many replies the whole host is compared with its former state, and after each its files. */
-const stride = 8;
+const stride = 32;
 
 /** One host, its program and its malicious server, which sends one reply after the other. */
 export class Worker {
