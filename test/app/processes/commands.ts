@@ -55,12 +55,29 @@ function throwLocked(reports: readonly { readonly failure: unknown }[]): void {
  * `first` is to bring it up.
  */
 export async function open(first?: Command): Promise<Site> {
+  const isDown = first === commands.up;
+  const site = opened.get(isDown) ?? prepare(isDown);
+  opened.set(isDown, site);
+  return (await site).fork();
+}
+
+/** A join costs more than a copy of the host that joined. */
+const opened = new Map<boolean, Promise<Site>>();
+
+async function prepare(isDown: boolean): Promise<Site> {
   const site = await Site.open();
   await joinNetwork(site.process(), requestFor('key of office'));
   await site.process().host.triggerHandshake('10.77.0.2' as Address);
-  if (first === commands.up) await commands.down(site.process());
+  if (isDown) await commands.down(site.process());
   site.service.admit(7, 4);
   return site;
+}
+
+/** Removes what is kept to be copied. */
+export async function closeOpened(): Promise<void> {
+  const sites = await Promise.all(opened.values());
+  opened.clear();
+  await Promise.all(sites.map((site) => site.close()));
 }
 
 /** Runs a command as a process of its own, to its end or its failure. False where it found a lock held. */

@@ -1,10 +1,12 @@
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { joinNetwork } from '../../../src/app/join/join.ts';
 import { leaveNetworks } from '../../../src/app/leave/leave.ts';
 import { finishLeaving } from '../../../src/app/networks/former-networks.ts';
 import type { Tools } from '../../../src/app/tools.ts';
-import { type Command, commands, open, run, settle, withSeams } from './commands.ts';
+import { type Command, closeOpened, commands, open, run, settle, withSeams } from './commands.ts';
 import { requestFor, type Site } from './site.ts';
+
+afterAll(closeOpened);
 
 /**
  * Runs both. The first one stands still at one of its calls, the earliest from the one with the number `from` on at which it holds no

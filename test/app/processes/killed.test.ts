@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { joinNetwork } from '../../../src/app/join/join.ts';
 import { leaveNetworks } from '../../../src/app/leave/leave.ts';
 import { takeDown } from '../../../src/app/networks/down.ts';
@@ -6,8 +6,10 @@ import { reconcileNetworks } from '../../../src/app/networks/reconcile.ts';
 import { passNetwork } from '../../../src/app/reconcile/pass.ts';
 import { noUpdate } from '../../../src/app/reconcile/state-update.ts';
 import { Interrupted } from '../../../src/core/errors/index.ts';
-import { type Command, commands, open, run, settle, withSeams } from './commands.ts';
+import { type Command, closeOpened, commands, open, run, settle, withSeams } from './commands.ts';
 import { requestFor, type Site } from './site.ts';
+
+afterAll(closeOpened);
 
 /** The calls after which host, disk or control plane are other than before. */
 const changing = new Set([
