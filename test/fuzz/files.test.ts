@@ -19,7 +19,7 @@ import { hostileDesires } from './hostile-maps.ts';
 import { hostile, mutated, pumped } from './hostile-texts.ts';
 import { bounded, unlessRefused } from './time-bound.ts';
 
-fuzz("nothing that a control plane sends gets into the input of the host's tools", 500, [hostileDesires], (desired) => {
+fuzz("nothing that a control plane sends gets into the input of the host's tools", 250, [hostileDesires], (desired) => {
   for (const step of desired === null ? [] : plan(desired, bare, 0)) {
     if (step.do === 'configure-link') for (const line of renderBatch(step)) expect(line).toMatch(/^[\w ./:"-]+$/);
     if (step.do === 'configure-device') expect(renderDevice(step).reveal()).toMatch(/^[\w ./:,+=[\]\n-]+$/);
@@ -44,7 +44,7 @@ const hostsFile =
 
 fuzz(
   "of a hosts file only the program's block changes, and writing it again changes nothing",
-  1500,
+  750,
   [mutated(fc.constantFrom(hostsFile, hostsFile.repeat(2)), 5), fc.array(hostile, { minLength: 1, maxLength: 5 })],
   (text, names) => {
     const block = renderBlock(
@@ -110,7 +110,7 @@ const modified = new Date('2026-03-01T12:00:00Z');
 
 fuzz(
   'any notes are refused, or read as what is written again',
-  2000,
+  1000,
   [
     fc.oneof(
       mutated(fc.constant(notes)),
@@ -174,7 +174,7 @@ tests:
 
 fuzz(
   'any file of rules is refused, or read as what is written again, which a terminal can show',
-  1000,
+  500,
   [
     fc.oneof(
       mutated(fc.constant(rulesText)),

@@ -20,7 +20,7 @@ const reading = { url: source.url, maxBytes: 1 << 20, secrets: [secret] };
 
 fuzz(
   'any refusal is reported without a secret, and without control characters',
-  1000,
+  500,
   [
     fc.constantFrom(401, 404, 422, 499),
     fc.oneof(hostile, fc.constant('application/json')),
@@ -45,7 +45,7 @@ fuzz(
 
 fuzz(
   'Retry-After is a time within bounds, or nothing',
-  1000,
+  500,
   [mutated(fc.constantFrom('7', 'Sun, 01 Mar 2026 12:00:00 GMT')), fc.date({ noInvalidDate: true })],
   (header, now) => {
     const wait = bounded(() => readRetryAfter(header, now.getTime(), 300_000));
@@ -55,7 +55,7 @@ fuzz(
 
 fuzz(
   'an ETag is recognized, and Prefer and A-IM are parsed',
-  1000,
+  500,
   [
     fc.nat(),
     mutated(fc.constantFrom('wait=7', 'respond-async, wait="60"; x', 'foo="a\\"b", WAIT = 3')),
@@ -85,7 +85,7 @@ fuzz(
 
 fuzz(
   'a path stays below the address of the service',
-  1200,
+  600,
   [mutated(fc.constantFrom('/api/networks', 'api/../api/x?y=%2e%2e', '/a//b/./c'))],
   (given) => {
     const service = new URL('https://cp.example.net/base');

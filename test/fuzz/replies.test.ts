@@ -45,14 +45,14 @@ const names = [
 ];
 const around = (body: unknown) => mutatedJson(fc.constantFrom(body, { data: body }), names);
 
-fuzz('any map keeps the rules of maps, or is refused', 1200, [around(network), fc.option(hostile)], (body, etag) => {
+fuzz('any map keeps the rules of maps, or is refused', 600, [around(network), fc.option(hostile)], (body, etag) => {
   const map = survive(() => decodeMap(body, source, { network: 7, etag }));
   if (map) expectKept(map);
 });
 
 fuzz(
   'any enrolment keeps the rules of maps, or is refused',
-  1200,
+  600,
   [
     fc.oneof(
       around(enrollmentBody({ network })),
@@ -72,7 +72,7 @@ const delta = { ...network, peers: [peerBody(2, { name: 'new' }), peerBody(9)], 
 
 fuzz(
   'any change makes a map that keeps the rules of maps, or is refused',
-  1200,
+  600,
   [around(delta), fc.constantFrom('"12"', '"12"', '"13"', 'W/"12"')],
   (body, deltaBase) => {
     const headers = { im: deltaManipulation, 'delta-base': deltaBase };
@@ -126,7 +126,7 @@ const decodesKey = (body: unknown) => admin.decodeNewKey(body, source, asked);
 
 fuzz(
   'any answer to an administrator is decoded or refused, and decoded alike a second time',
-  1000,
+  500,
   [
     mutatedJson(
       fc.constantFrom<unknown>(profile, key, token, entry, [key], [token], [entry], network, [network], peerBody(1)),

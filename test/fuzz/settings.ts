@@ -22,7 +22,7 @@ export const variables = {
 const usualSeed = 20_261_121;
 
 /** Of each property, how often it is executed in a long run for each time that it would be in a short one. */
-const longer = 3;
+const longer = 6;
 
 /** Reads the settings of a run from its environment. */
 export function readSettings(environment: NodeJS.ProcessEnv, tallies: string): Settings {

@@ -33,13 +33,13 @@ import { bounded, unlessRefused } from './time-bound.ts';
 
 const survive = <Result>(parse: () => Result) => bounded(() => unlessRefused([CpnError], parse));
 
-fuzz('what wg dumps is read as it was meant', 300, [dumps], (device) => {
+fuzz('what wg dumps is read as it was meant', 150, [dumps], (device) => {
   const read = parseDump(dumpOf(device));
   expect(dumpOf(read)).toBe(dumpOf(device));
   expect(digestDevices(dumpOf(device, 'cpn0')).size).toBe(1);
 });
 
-fuzz('any dump is read or refused', 1000, [mutated(dumps.map((device) => dumpOf(device)))], (text) => {
+fuzz('any dump is read or refused', 500, [mutated(dumps.map((device) => dumpOf(device)))], (text) => {
   const device = survive(() => parseDump(text));
   survive(() => digestDevices(text));
   for (const { endpoint, allowedIps } of device?.peers ?? []) {
@@ -56,7 +56,7 @@ const shown = fc
   )
   .map((lines) => lines.join('\n'));
 
-fuzz('whatever ip shows is read or refused', 1000, [fc.oneof(shown, mutated(shown))], (text) => {
+fuzz('whatever ip shows is read or refused', 500, [fc.oneof(shown, mutated(shown))], (text) => {
   const read = survive(() => parseShown(text));
   if (read === null) return;
   const around = bounded(() => gatherUnderlay('cpn0', read));
@@ -68,7 +68,7 @@ const got = mutatedJson(fc.constant([printed.way]), printed.names).map((value) =
 
 fuzz(
   'any answer about a route is read or refused',
-  1000,
+  500,
   [mutated(fc.tuple(got, got).map((lines) => lines.join('\n')))],
   (text) => {
     const route = survive(() => parseRouteGet(text));
@@ -78,7 +78,7 @@ fuzz(
 
 fuzz(
   'lines that failed are named whatever ip prints',
-  500,
+  250,
   [mutated(fc.constantFrom('Command failed -:2', 'x\nCommand failed -:99999999999')), fc.array(fc.string())],
   (stderr, lines) => {
     survive(() => describeFailedLines(stderr, lines));
@@ -101,10 +101,10 @@ const judged = (text: string) => {
   for (const words of found ?? []) expect(words).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e]/);
 };
 
-fuzz('any ruleset of nft is read or refused', 400, [mutated(fc.constantFrom(...rulesets))], judged);
+fuzz('any ruleset of nft is read or refused', 200, [mutated(fc.constantFrom(...rulesets))], judged);
 fuzz(
   'any output of iptables-legacy-save is read',
-  400,
+  200,
   [mutated(fc.constantFrom(...readRecorded('.save')))],
   (text) => {
     survive(() => findForwardDrops(parseLegacyTables(text), 'cpn0', paths).map(describeDrop));
@@ -112,7 +112,7 @@ fuzz(
 );
 fuzz(
   'any ruleset in JSON is read or refused',
-  400,
+  200,
   [
     mutatedJson(fc.constantFrom(...rulesets.map((text): unknown => JSON.parse(text))), printed.statements, 6).map(
       (value) => JSON.stringify(value),
@@ -123,7 +123,7 @@ fuzz(
 
 fuzz(
   'any line of ip monitor and of nft monitor is an event or none',
-  2000,
+  1000,
   [mutated(fc.constantFrom(...printed.events))],
   (line) => {
     for (const event of [survive(() => parseEvent(line)), survive(() => parseFirewallEvent(line))]) {
@@ -136,7 +136,7 @@ fuzz(
 
 fuzz(
   'lines are split alike, in whatever pieces they come',
-  1000,
+  500,
   [fc.array(fc.string({ unit: fc.constantFrom('a', '\n', '\r', '💻'), maxLength: 12 })), fc.nat(8)],
   (pieces, most) => {
     const lines: (string | null)[] = [];
@@ -150,7 +150,7 @@ fuzz(
 
 fuzz(
   'whatever /proc and resolv.conf hold, addresses come out of it',
-  2000,
+  1000,
   [
     mutated(fc.constantFrom(...printed.files)),
     fc.option(mutated(fc.constant('203.0.113.7 50222 192.0.2.1 22')), { nil: undefined }),

@@ -51,7 +51,7 @@ const names = fc.oneof(
   fc.constantFrom('edge_1.example', 'a', 'x-1.local', '1.2.3', '0x7f.1', 'a.b.', 'a..b'),
 );
 
-fuzz('an address has one spelling, and is one for the kernel too', 1500, [addressTexts], (text) => {
+fuzz('an address has one spelling, and is one for the kernel too', 750, [addressTexts], (text) => {
   expectOneSpelling(text, parseAddress, asIs);
   expect(tryParseAddress(text) !== null).toBe(isIP(text) !== 0 && !text.includes('%'));
   expectOneSpelling(text, (given) => readAddress(given) ?? parseAddress(given), asIs);
@@ -68,7 +68,7 @@ const prefixTexts = mutated(
   1,
 );
 
-fuzz('a prefix of our own files is what ip-cidr makes of it, where it takes it', 1500, [prefixTexts], (text) => {
+fuzz('a prefix of our own files is what ip-cidr makes of it, where it takes it', 750, [prefixTexts], (text) => {
   const range = survive(() => parseRange(text));
   if (range === null) return;
   // With dots in it ip-cidr takes an IPv6 prefix for one of IPv4.
@@ -80,7 +80,7 @@ fuzz('a prefix of our own files is what ip-cidr makes of it, where it takes it',
 
 fuzz(
   'a range has one spelling, and masking it again changes nothing',
-  1500,
+  750,
   [
     mutated(
       fc.oneof(
@@ -102,7 +102,7 @@ fuzz(
 
 fuzz(
   'an endpoint, a host and a probe target have one spelling',
-  1500,
+  750,
   [
     mutated(
       fc.oneof(
@@ -122,7 +122,7 @@ fuzz(
   },
 );
 
-fuzz('a key is one that wg takes, and a pair is derived of nothing else', 300, [mutated(keys, 2)], (text) => {
+fuzz('a key is one that wg takes, and a pair is derived of nothing else', 150, [mutated(keys, 2)], (text) => {
   expectOneSpelling(text, parsePublicKey, asIs);
   const isKey = survive(() => parsePublicKey(text)) !== null;
   expect(survive(() => keyPairOf(new Secret(text))) !== null).toBe(isKey);
@@ -130,7 +130,7 @@ fuzz('a key is one that wg takes, and a pair is derived of nothing else', 300, [
 
 fuzz(
   'the name of an interface is fit for a path, an argument and a rule',
-  2000,
+  1000,
   [mutated(fc.constantFrom('cpn0', 'wg-home', 'a.100'), 2)],
   (text) => {
     const name = survive(() => parseLinkName(text));
@@ -140,7 +140,7 @@ fuzz(
 
 fuzz(
   'the address of a service has no credentials, and is the same read again',
-  1500,
+  750,
   [
     mutated(
       fc.constantFrom('https://cp.example.net', 'http://127.0.0.1:8787/x/', 'http://[::1]', 'https://a:b@c/?d#e'),
@@ -164,7 +164,7 @@ const urls = fc.constantFrom(
   'postgres:///net?host=/run/postgresql&user=cpn&port=5433',
 );
 
-fuzz('the URL of a database is a target or refused, and shows no password', 1500, [mutated(urls, 3)], (text) => {
+fuzz('the URL of a database is a target or refused, and shows no password', 750, [mutated(urls, 3)], (text) => {
   try {
     const target = bounded(() => parseDatabaseUrl(new Secret(text)));
     expect(target.port >= 1 && target.port <= 65535).toBe(true);
@@ -177,7 +177,7 @@ fuzz('the URL of a database is a target or refused, and shows no password', 1500
 
 fuzz(
   'fields of a request make an object, and none makes a prototype',
-  1500,
+  750,
   [
     fc.array(mutated(fc.constantFrom('a=1', 'a[b]=c', 'a[]=v', 'a[][x]=1', '__proto__[x]=1', 'constructor=2'), 2), {
       maxLength: 4,
@@ -194,7 +194,7 @@ fuzz(
 
 fuzz(
   'a flag is a value of its kind or refused',
-  2000,
+  1000,
   [mutated(fc.constantFrom('20s', '500ms', '7', 'yes', 'a,b'))],
   (text) => {
     const input = new Input({ flag: text }, { flag: { type: 'string', describe: '' } } as never, {});
@@ -209,7 +209,7 @@ fuzz(
 
 fuzz(
   'a token is masked wherever it stands, and masking again changes nothing',
-  2000,
+  1000,
   [hostile, hostile, fc.constantFrom('cpn_', 'cpp_', 'cps_', 'cpt_', 'cpu_')],
   (before, after, kind) => {
     const shown = bounded(() => maskTokens(`${before} ${kind}canary+/=.~-x ${after}`));

@@ -38,18 +38,18 @@ fuzz(
   },
 );
 
-fuzz('nothing that a control plane says gets anything else into the file', 500, [hostileConfigs], async (config) => {
+fuzz('nothing that a control plane says gets anything else into the file', 250, [hostileConfigs], async (config) => {
   if (config !== null) await expectMeant(renderConfig(config), config);
 });
 
-fuzz('a file that we accept means the same to wg-quick and wg', 600, [configTexts], async (text) => {
+fuzz('a file that we accept means the same to wg-quick and wg', 300, [configTexts], async (text) => {
   const config = bounded(() => unlessRefused([InvalidValue], () => parseConfig(text)));
   if (config !== null) await expectMeant(text, config);
 });
 
 fuzz(
   "another tool's file that the program reads in full means the same to wg-quick and wg",
-  600,
+  300,
   [configTexts],
   async (text) => {
     const given = bounded(() => unlessRefused([InvalidValue], () => parseProvidedConfig(text)));
