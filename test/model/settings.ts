@@ -24,7 +24,7 @@ export const dayVariables = {
 };
 
 /** Happenings of a day, by default. */
-export const usualMost = 8;
+export const usualMost = 6;
 
 /** A seed is below this. */
 const seedEnd = 2 ** 31 - 1;

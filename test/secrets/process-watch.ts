@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Between two scans, in milliseconds: a process of Node lives longer. */
-const pauseMs = 40;
+const pauseMs = 100;
 /** The limit of a watch that is not ended. */
 const mostLooks = 100_000;
 
