@@ -22,6 +22,8 @@ export interface DirectPath {
   readonly isProbed: boolean;
   /** True if this host may have moved since the path last answered. */
   readonly isMoved: boolean;
+  /** True if the last full-size probe had no answer, although other packets of the peer arrive. */
+  readonly hasMissed: boolean;
   /** Null before the first observation of a direct path. */
   readonly flow: Flow | null;
 }
@@ -42,8 +44,8 @@ interface Flow {
   readonly usedBytes: number | null;
   /** Observations since then that show a probe of the peer. */
   readonly probes: number;
-  /** False if the path was used since it last answered a probe. */
-  readonly isChecked: boolean;
+  /** When it was first used since it last answered a probe; null if it was not. */
+  readonly uncheckedSince: number | null;
 }
 
 export type PathEvent =
@@ -96,6 +98,11 @@ const quietMs = 1_000;
  * peer may have left it, and send through the relay what WireGuard drops here.
  */
 const silentMs = 2_000;
+/**
+ * Milliseconds after which a path in use is probed again: a router may come to drop large packets,
+ * while small ones pass.
+ */
+const checkMs = 30_000;
 /** Milliseconds without use after which a path ends. */
 const idleMs = 300_000;
 /** Milliseconds for which a proven path waits for its switch. */
@@ -115,7 +122,17 @@ export function pathsInUse(paths: readonly DirectPath[]): readonly PeerId[] {
 /** The paths that an earlier process left in WireGuard's table. */
 export function resumePaths(peers: readonly PeerId[], now: number): readonly DirectPath[] {
   return peers.map((peer) => ({
-    ...{ peer, attempt: null, by: 'probe', state: 'direct', at: now, isProbed: false, isMoved: false, flow: null },
+    ...{
+      peer,
+      attempt: null,
+      by: 'probe',
+      state: 'direct',
+      at: now,
+      isProbed: false,
+      isMoved: false,
+      hasMissed: false,
+      flow: null,
+    },
   }));
 }
 
@@ -131,6 +148,7 @@ export function handlePathEvent(paths: readonly DirectPath[], event: PathEvent, 
       at: now,
       isProbed: false,
       isMoved: false,
+      hasMissed: false,
       flow: null,
     };
     const isUsed = paths.some((each) => each.peer === peer && each.state === 'direct');
@@ -153,7 +171,9 @@ export function nextMoment(paths: readonly DirectPath[], observedAt: number): nu
 /** True if the counters of no path matter until this host sends something. */
 export function areAnswered(paths: readonly DirectPath[]): boolean {
   return paths.every(({ state, flow, isProbed }) => {
-    return state === 'direct' && !isProbed && flow !== null && flow.unansweredSince === null && flow.isChecked;
+    return (
+      state === 'direct' && !isProbed && flow !== null && flow.unansweredSince === null && flow.uncheckedSince === null
+    );
   });
 }
 
@@ -182,16 +202,24 @@ function handle(path: DirectPath, event: Exclude<PathEvent, { event: 'proven' }>
     }
     case 'probed': {
       if (!path.isProbed) return stay;
-      if (!event.isAnswered) return end(path, path.isMoved ? 'moved' : 'lost');
-      const answered = { heardAt: now, unansweredSince: null, isChecked: true, usedBytes: null };
+      if (!event.isAnswered) return miss(path, now);
+      const answered = { heardAt: now, unansweredSince: null, uncheckedSince: null, usedBytes: null };
       const flow = path.flow && { ...path.flow, ...answered, sentBytes: path.flow.txBytes };
-      return { path: { ...path, isProbed: false, isMoved: false, flow }, actions: [] };
+      return { path: { ...path, isProbed: false, isMoved: false, hasMissed: false, flow }, actions: [] };
     }
     case 'moment':
       return state === 'switching' && now >= path.at ? begin(path, now) : stay;
     case 'observed':
       return observe(path, event.peers.get(peer) ?? null, now);
   }
+}
+
+/** A path ends without an answer. While packets of the peer arrive, two answers must be missing. */
+function miss(path: DirectPath, now: number): HandledPath {
+  const { flow, isMoved, hasMissed } = path;
+  const isHeard = flow !== null && flow.unansweredSince === null && now - flow.heardAt < silentMs;
+  if (!isHeard || isMoved || hasMissed) return end(path, isMoved ? 'moved' : 'lost');
+  return { path: { ...path, isProbed: false, hasMissed: true }, actions: [] };
 }
 
 function end(path: DirectPath, why: PathEnd | null): HandledPath {
@@ -208,8 +236,9 @@ function observe(path: DirectPath, counters: Counters | null, now: number): Hand
   const flow = trackFlow(path.flow, counters, path.isProbed, now);
   if (now - flow.usedAt >= idleMs) return end(path, 'idle');
   const isQuiet = flow.unansweredSince !== null && now - flow.unansweredSince >= quietMs;
-  const isSilent = !flow.isChecked && now - flow.heardAt >= silentMs;
-  const probes = (isQuiet || isSilent) && !path.isProbed;
+  const isSilent = flow.uncheckedSince !== null && now - flow.heardAt >= silentMs;
+  const isDue = path.by === 'probe' && flow.uncheckedSince !== null && now - flow.uncheckedSince >= checkMs;
+  const probes = (isQuiet || isSilent || isDue || path.hasMissed) && !path.isProbed;
   return {
     path: { ...path, flow, isProbed: path.isProbed || probes },
     actions: probes ? [{ do: 'probe', peer, by: path.by }] : [],
@@ -230,7 +259,7 @@ function trackFlow(before: Flow | null, counters: Counters, isProbed: boolean, n
   if (before === null || rxBytes < before.rxBytes || txBytes < before.txBytes) {
     const counted = { rxBytes, txBytes, seenAt: now, heardAt: now, sentBytes: txBytes };
     const use = { usedAt: before?.usedAt ?? now, usedBytes: rxBytes + txBytes, probes: 0 };
-    return { ...counted, ...use, unansweredSince: null, isChecked: before === null };
+    return { ...counted, ...use, unansweredSince: null, uncheckedSince: before === null ? null : now };
   }
   const seen = { rxBytes, txBytes, seenAt: now, ...trackUse(before, counters, isProbed, now) };
   if (rxBytes > before.rxBytes) return { ...seen, heardAt: now, sentBytes: txBytes, unansweredSince: null };
@@ -244,21 +273,21 @@ function trackFlow(before: Flow | null, counters: Counters, isProbed: boolean, n
   };
 }
 
-type Use = Pick<Flow, 'usedAt' | 'usedBytes' | 'probes' | 'isChecked'>;
+type Use = Pick<Flow, 'usedAt' | 'usedBytes' | 'probes' | 'uncheckedSince'>;
 
 /**
  * Probes are no use: otherwise each of them, and each answer, would be the reason for another one,
  * and no path would end.
  */
 function trackUse(before: Flow, { rxBytes, txBytes }: Counters, isProbed: boolean, now: number): Use {
-  const { usedAt, usedBytes, probes, isChecked } = before;
+  const { usedAt, usedBytes, probes, uncheckedSince } = before;
   const bytes = rxBytes + txBytes;
-  if (isProbed || usedBytes === null) return { usedAt, usedBytes: bytes, probes, isChecked };
-  if (bytes - usedBytes <= upkeepBytes((now - usedAt) / 1_000)) return { usedAt, usedBytes, probes, isChecked };
+  if (isProbed || usedBytes === null) return { usedAt, usedBytes: bytes, probes, uncheckedSince };
+  if (bytes - usedBytes <= upkeepBytes((now - usedAt) / 1_000)) return { usedAt, usedBytes, probes, uncheckedSince };
   const [received, sent] = [rxBytes - before.rxBytes, txBytes - before.txBytes];
   const isEcho = received >= leastProbeBytes && Math.abs(received - sent) <= upkeepBytes(0);
-  if (isEcho && probes < mostProbes) return { usedAt, usedBytes: bytes, probes: probes + 1, isChecked };
-  return { usedAt: now, usedBytes: bytes, probes: 0, isChecked: false };
+  if (isEcho && probes < mostProbes) return { usedAt, usedBytes: bytes, probes: probes + 1, uncheckedSince };
+  return { usedAt: now, usedBytes: bytes, probes: 0, uncheckedSince: uncheckedSince ?? now };
 }
 
 /** The most bytes that keepalives and handshakes of both sides take, without any use. */

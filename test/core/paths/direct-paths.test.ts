@@ -158,8 +158,27 @@ describe('a path', () => {
   it('does not end while a little is exchanged each minute', () => {
     const paths = direct();
     for (let minute = 1; minute < 20; minute += 1) {
-      expect(paths.see(minute * 60_000, minute * 600, minute * 600).actions).toEqual([]);
+      paths.see(minute * 60_000, minute * 600, minute * 600);
+      if (paths.actions.length > 0) paths.at(minute * 60_000 + 100, { event: 'probed', peer: 2, isAnswered: true });
+      expect(paths.used).toEqual([2]);
     }
+  });
+
+  it('is probed after 30 s of use, and left if two full-size probes are not answered while packets arrive', () => {
+    const probe = { do: 'probe', peer: 2, by: 'probe' };
+    const miss = { event: 'probed', peer: 2, isAnswered: false } as const;
+    const paths = direct();
+    const use = (second: number) => paths.see(second * 1_000, second * 96, second * 5_000).actions;
+    for (let second = 1; second < 32; second += 1) expect(use(second)).toEqual([]);
+    expect(use(32)).toEqual([probe]);
+    expect(paths.at(32_500, { ...miss, isAnswered: true }).used).toEqual([2]);
+    // A packet may be lost.
+    for (let second = 33; second < 64; second += 1) expect(use(second)).toEqual([]);
+    expect([use(64), paths.at(64_500, miss).used, use(65)]).toEqual([[probe], [2], [probe]]);
+    expect(paths.at(65_500, { ...miss, isAnswered: true }).used).toEqual([2]);
+    for (let second = 66; second < 97; second += 1) expect(use(second)).toEqual([]);
+    expect([use(97), paths.at(97_500, miss).actions, use(98)]).toEqual([[probe], [], [probe]]);
+    expect(paths.at(98_500, miss).actions).toEqual([{ do: 'return', peer: 2, why: 'lost' }]);
   });
 
   it('ends if the other host left it, if it does not answer after a move, or if the peer is gone', () => {
