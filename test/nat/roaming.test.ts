@@ -78,6 +78,7 @@ test('an idle path carries nothing but keepalives, and ends after 5 minutes', as
   await losses.stop();
   await sleep(5_000);
   const capture = tablet.spawn(['tcpdump', '-n', '-l', '-i', 'eth0', 'udp and greater 500']);
+  await capture.waitForLine(/^listening on eth0/);
   await sleep(10_000);
   const packets = (await capture.stop()).stdout.split('\n').filter((line) => line !== '');
   // After the use, each host probes the path once, which takes four packets.

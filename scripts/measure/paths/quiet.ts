@@ -52,6 +52,7 @@ async function watch(network: DirectNetwork, host: Host): Promise<{ packets: num
   ]);
   await trace.waitForLine(/ attached/);
   const capture = host.spawn(['tcpdump', '-n', '-l', '-i', 'eth0', 'udp or tcp']);
+  await capture.waitForLine(/^listening on eth0/);
   await delay(quietMs);
   const packets = (await capture.stop()).stdout.split('\n').filter((line) => line !== '').length;
   const processes = (await trace.stop()).stderr.match(/execve\(/g)?.length ?? 0;
