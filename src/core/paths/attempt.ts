@@ -118,7 +118,7 @@ function tryNext(before: Attempt, { now, entry, isPaused = false }: AttemptObser
   if (now < settlesAt) return wait;
   const due = candidates.findLastIndex((each) => each.at <= elapsed);
   const next = candidates[due];
-  // A busy host may miss the window of the last one. It tries that one late.
+  // A busy host may miss a whole window. It tries the last candidate even then.
   const isOpen = next !== undefined && (elapsed < next.until || due === candidates.length - 1);
   if (due > at && isOpen && !isPaused) return renew(next.endpoint, due);
   const current = candidates[at];
