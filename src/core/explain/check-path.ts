@@ -25,7 +25,7 @@ export function checkPath(peer: Peer, view: NetworkOnHost, now: number): Check[]
 function describeAttempt(name: string, { at, outcome, tried, nats }: AttemptRecord, now: number): string {
   const age = `attempt ${describeAge(secondsSince(at, now))}`;
   if (outcome === 'no-endpoints')
-    return `${age}: no connector with a public endpoint observes the endpoints of both hosts`;
+    return `${age}: no connector with a public endpoint observes both hosts, or not for long enough yet (minutes, behind a proxy)`;
   const candidates = tried.length === 0 ? 'no candidate' : tried.map(describeTried).join(', ');
   const result =
     outcome === 'blocked'

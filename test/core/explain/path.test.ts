@@ -44,6 +44,13 @@ describe('the check of a path', () => {
     );
   });
 
+  it('states that no connector observes both hosts, or not for long enough', () => {
+    const unknown = { ...attempt, outcome: 'no-endpoints', tried: [] } as const;
+    expect(pathOf(addRecord({}, 4, { attempt: unknown }))).toMatch(
+      /^relayed; attempt 60 s ago: no connector .* observes both hosts, or not for long enough yet/,
+    );
+  });
+
   it('is left out for a peer with an endpoint, and without direct paths', () => {
     expect(pathOf({}, [], connector.address)).toBeUndefined();
     expect(check(explain(laptop.address, viewOf(map), into('10.77.0.0/24')), 'path')).toBeUndefined();
