@@ -20,8 +20,12 @@ const holdSeconds = { least: 40, most: 45 };
 const shortestHold = 5;
 /** Seconds until the usual hold, and deltas, are tried again. */
 const retryAfterGateway = 3_600;
-/** The rate limit for a service that replies to long polls immediately. */
+/**
+ * The rate limit for a service that replies to long polls immediately, or whose map changes all the
+ * time. Beyond it, replies are a second apart: a message never waits longer for the next request.
+ */
 const pace: RateLimit = { most: 10, withinMs: 10_000 };
+const paceMs = 1_000;
 /** The same for replies with messages: a host switches to many paths at moments that they name. */
 const messagePace: RateLimit = { most: 100, withinMs: 10_000 };
 /** The least milliseconds between two attempts: full jitter may be no wait at all. */
@@ -214,7 +218,7 @@ export class MapFollower implements PassListener {
         return pauseFor(this.#withMessages, now, messagePace);
       }
       this.#answers = [...this.#answers, now].slice(-pace.most);
-      return pauseFor(this.#answers, now, pace);
+      return Math.min(pauseFor(this.#answers, now, pace), paceMs);
     } catch (error) {
       this.#polled = undefined;
       if (round.aborted) return 0;
