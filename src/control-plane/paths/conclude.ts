@@ -39,7 +39,8 @@ export async function conclude(round: Round, gathered: Pair, awaited: Awaited): 
     const most = isLate ? Math.min(data.observers, 1) : data.observers;
     if (![one, other].every((stated) => isObserved(open, stated, most))) return observe(round, open);
   }
-  if (one === null || other === null || !(await areHidden(round, a, b))) return round.set(restShort(gathered, now));
+  if (one === null || other === null) return round.set(restShort(gathered, now, one === null ? a : b));
+  if (!(await areHidden(round, a, b))) return round.set(restShort(gathered, now));
   const scope = { range: network.range, routes: network.routes, taken: await listTaken(round) };
   const { endpoints, nats, observed, isBlocked } = choosePairCandidates([one, other], scope, mostCandidates);
   const pair = { ...gathered, data: { ...gathered.data, nats } };

@@ -30,6 +30,8 @@ export interface PairData {
   readonly askedAt?: number;
   /** True once the observation of one connector suffices. */
   readonly isLate?: boolean;
+  /** A peer that stated no endpoints in time: it may take no attempts. */
+  readonly silent?: number;
   /** The peers that have proven the path. */
   readonly proven: readonly number[];
   /** Which NAT each of both seems to be behind, in the order of their ids. */
@@ -71,8 +73,12 @@ export function isLost({ state, at }: Pair, now: number): boolean {
   return state === 'direct' && now - at >= switchedMs;
 }
 
-export function mayStart(pair: Pair | undefined, now: number): boolean {
-  return pair === undefined || (pair.state !== 'direct' && now >= pair.nextAt);
+/** @param by the peer that wants the path. A peer that was silent, and is not now, ends its backoff */
+export function mayStart(pair: Pair | undefined, by: number, now: number): boolean {
+  if (pair === undefined) return true;
+  const { state, startedAt, nextAt, data } = pair;
+  const isBack = state === 'resting' && data.silent === by && now >= startedAt + shortestMs;
+  return state !== 'direct' && (now >= nextAt || isBack);
 }
 
 export interface Start {
@@ -104,9 +110,10 @@ export function beginTrying(pair: Pair, now: number): Pair {
 }
 
 /** Ends an attempt in which no host sent anything: no endpoint was stated. */
-export function restShort(pair: Pair, now: number): Pair {
+export function restShort(pair: Pair, now: number, silent?: number): Pair {
   const delay = Math.min(unsentMs * 2 ** Math.min(Math.max(pair.tries - 1, 0), 30), longestBackoffMs);
-  return { ...pair, state: 'resting', at: now, nextAt: now + delay };
+  const data = { ...pair.data, ...(silent !== undefined && { silent }) };
+  return { ...pair, state: 'resting', at: now, nextAt: now + delay, data };
 }
 
 /** Ends an attempt without a path. */

@@ -122,7 +122,7 @@ async function startWanted(
     const pair = round.pairOf(self, peer.id);
     if (pair && isLost(pair, now)) returnToRelay(round, self, peer.id, 'lost');
   }
-  const due = wanted.filter((peer) => mayStart(round.pairOf(self, peer.id), now) && isHidden(peer));
+  const due = wanted.filter((peer) => mayStart(round.pairOf(self, peer.id), self, now) && isHidden(peer));
   if (due.length === 0 || !isHidden(sender)) return;
   const observers = await listObservers(round.db, network.id);
   if (!isStated) round.send(self, { kind: 'candidates', data: { peers: due.map(({ id }) => id) } });

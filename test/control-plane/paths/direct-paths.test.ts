@@ -111,6 +111,9 @@ test('with a host that takes no messages no attempt starts, and its wait goes on
   await plane.call('PATCH', `/api/networks/${network}`, change);
   // It ends with the change of the map.
   expect(await waiting).toEqual([]);
+  plane.clock.advance(5000);
+  await state(two, { candidates: ['[2001:db8::2]:51820'], wanted: [one.id] });
+  await untilPairs(([pair]) => pair?.state === 'gathering');
 });
 
 test('after a failure a pair rests, for longer each time, until endpoints of either change', async () => {
