@@ -100,8 +100,9 @@ async function readView(tools: Tools, state: Joined): Promise<{ createdAt: strin
   const outdated = isOutdated ? problem('map-expired', { interface: link, confirmed_at: age.confirmedAt }) : null;
   const down = findDown(state);
   const deadlines = { expired, outdated, down };
-  const { masquerade: masquerades } = state.options;
-  const observed = { desired, masquerades, actual, silent, paths, failed, failures: state.failed, secretTag, refused };
+  const { masquerade: masquerades, directPaths } = state.options;
+  const options = { masquerades, directPaths };
+  const observed = { desired, ...options, actual, silent, paths, failed, failures: state.failed, secretTag, refused };
   const unlisted = listed ? null : describeUnlisted(state);
   const view = { map, address: self.address, listed, unlisted, enabled, ...observed, ...deadlines };
   return { createdAt: state.createdAt, view };

@@ -1,8 +1,9 @@
 import { describeAge, describeDuration } from '../health/peer-health.ts';
 import type { Peer } from '../map/model.ts';
 import type { PathEnd } from '../paths/direct-paths.ts';
-import { describeNat } from '../paths/nat-look.ts';
+import { allowsPaths, describeNat } from '../paths/nat-look.ts';
 import { type AttemptRecord, recordOf, type TriedRecord } from '../paths/path-record.ts';
+import { isHidden } from '../routing/topology/via-connectors.ts';
 import { type Check, passes } from './check.ts';
 import { findWantedOwner, type NetworkOnHost } from './view.ts';
 
@@ -11,16 +12,23 @@ import { findWantedOwner, type NetworkOnHost } from './view.ts';
  * Empty for other peers. Packets pass over either path.
  */
 export function checkPath(peer: Peer, view: NetworkOnHost, now: number): Check[] {
-  const { desired, paths } = view;
+  const { desired, directPaths, paths } = view;
   const owner = findWantedOwner(peer.address, view);
-  if (!desired.triable.has(peer.publicKey) || owner === null) return [];
-  const { switched = null, attempt = null } = recordOf(paths, peer.id) ?? {};
+  if (owner === null) return [];
   const path = owner.publicKey === peer.publicKey ? 'direct' : 'relayed';
+  if (!directPaths) return isHidden(peer) && path === 'relayed' ? [passes('path', turnedOff)] : [];
+  if (!desired.triable.has(peer.publicKey)) return [];
+  const { switched = null, attempt = null } = recordOf(paths, peer.id) ?? {};
   const since = switched?.to === path ? ` for ${describeDuration(secondsSince(switched.at, now))}` : '';
-  const why = path === 'relayed' && switched?.to === path && switched.why !== null ? `, ${ends[switched.why]}` : '';
+  const end = switched?.why == null ? `as ${peer.name} left the direct path` : ends[switched.why];
+  const why = path === 'relayed' && switched?.to === path ? `, ${end}` : '';
   const latest = attempt === null ? 'no attempt at a direct path yet' : describeAttempt(peer.name, attempt, now);
   return [passes('path', `${path}${since}${why}; ${latest}`)];
 }
+
+const turnedOff = 'relayed: direct paths are off on this host; turn them on by: cpn set --direct-paths';
+const unexplained =
+  'these NATs allow a path: look for a firewall that drops UDP, and for a router that accepts new packets from outside';
 
 function describeAttempt(name: string, { at, outcome, tried, nats }: AttemptRecord, now: number): string {
   const age = `attempt ${describeAge(secondsSince(at, now))}`;
@@ -31,7 +39,9 @@ function describeAttempt(name: string, { at, outcome, tried, nats }: AttemptReco
     outcome === 'blocked'
       ? 'no direct path is possible between these NATs'
       : `${age}, ${outcome === 'proven' ? 'a path was found' : 'no path was found'}: ${candidates}`;
-  return `${result}; this host: ${describeNat(nats.own)}; ${name}: ${describeNat(nats.peer)}`;
+  const both = `this host: ${describeNat(nats.own)}; ${name}: ${describeNat(nats.peer)}`;
+  const isUnexplained = outcome === 'failed' && [nats.own, nats.peer].every(allowsPaths);
+  return [result, both, ...(isUnexplained ? [unexplained] : [])].join('; ');
 }
 
 const ends: Readonly<Record<PathEnd, string>> = {

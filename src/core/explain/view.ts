@@ -22,6 +22,8 @@ export interface NetworkOnHost {
   readonly desired: Desired;
   /** False if a connector's LAN sees the addresses of the network, and so needs a route back. */
   readonly masquerades: boolean;
+  /** False after `--no-direct-paths`. */
+  readonly directPaths: boolean;
   readonly actual: Actual;
   /** The daemon's records of peers that do not answer: bytes received when it detected that. */
   readonly silent: Readonly<Record<string, number>>;

@@ -29,6 +29,11 @@ export function lookOfNat({ own, observed, kind }: NatView): NatLook {
   return sockets.every(({ port }) => own.some((each) => each.port === port)) ? 'port-kept' : 'port-changed';
 }
 
+/** True if the host has the same port for all destinations, by all that is known. */
+export function allowsPaths(look: NatLook): boolean {
+  return look !== 'symmetric' && look !== 'unknown';
+}
+
 const texts: Readonly<Record<NatLook, string>> = {
   none: 'no NAT',
   'port-kept': 'a NAT that keeps the port',

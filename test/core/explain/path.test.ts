@@ -37,6 +37,26 @@ describe('the check of a path', () => {
     expect(pathOf(direct)).toBe('relayed; no attempt at a direct path yet');
   });
 
+  it.each([
+    ['lost', 'the direct path stopped answering'],
+    [null, 'laptop left the direct path'],
+  ] as const)('has the end of the path before: %s', (why, text) => {
+    const relayed = addRecord({}, 4, { switched: { to: 'relayed', at: at(300), why } });
+    expect(pathOf(relayed)).toBe(`relayed for 5 min, as ${text}; no attempt at a direct path yet`);
+  });
+
+  it('states that direct paths are off, of peers that may have one', () => {
+    const view = viewOf(map, { directPaths: false });
+    const detailTo = (to: string) => check(explain(to, view, into('10.77.0.0/24')), 'path')?.detail;
+    expect(detailTo(laptop.address)).toMatch(/^relayed: direct paths are off .*cpn set --direct-paths/);
+    expect(detailTo(connector.address)).toBeUndefined();
+  });
+
+  it('names other reasons where both NATs allow a path', () => {
+    const nats = { own: 'port-kept', peer: 'port-changed' } as const;
+    expect(pathOf(addRecord({}, 4, { attempt: { ...attempt, nats } }))).toMatch(/; these NATs allow a path: look for /);
+  });
+
   it('states that the NATs of both leave no path', () => {
     const blocked = { ...attempt, outcome: 'blocked', tried: [] } as const;
     expect(pathOf(addRecord({}, 4, { attempt: blocked }))).toMatch(

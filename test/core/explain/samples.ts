@@ -34,7 +34,7 @@ export function viewOf(
   });
   const known = { silent: {}, paths: {}, failed: [], failures: [], secretTag: null, refused: null, expired: [] };
   const problems = { outdated: null, down: null, unlisted: null };
-  const own = { map, address: me.address, listed: true, enabled: true, masquerades: true };
+  const own = { map, address: me.address, listed: true, enabled: true, masquerades: true, directPaths: true };
   return {
     ...{ ...own, desired, actual, ...known, ...problems },
     actual: withFilter(actual, '0', desired.sysctls['net.ipv4.conf.cpn0.rp_filter'] ?? '0'),

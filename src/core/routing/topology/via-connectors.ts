@@ -15,8 +15,12 @@ export function isDirect(peer: Peer, self: Peer, map: NetworkMap): boolean {
  * an endpoint, and both have each other's key. A service that sends a wg-quick text decides itself.
  */
 export function mayHavePath(peer: Peer, self: Peer, map: Pick<NetworkMap, 'id'>): boolean {
-  const isHidden = (each: Peer) => each.endpoint === null && each.via == null && each.given === undefined;
   return map.id !== null && peer.id !== self.id && isHidden(peer) && isHidden(self);
+}
+
+/** True if the peer has no endpoint, and the keys of all hosts. */
+export function isHidden({ endpoint, via, given }: Peer): boolean {
+  return endpoint === null && via == null && given === undefined;
 }
 
 /** True if the peer dials only this host. If it does not answer here, it answers nowhere. */
