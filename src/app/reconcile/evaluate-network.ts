@@ -122,7 +122,9 @@ export async function evaluateNetwork(
   };
 }
 
+/** Peers get the new key of this host from the map: no path outlives a rotation. */
 function findPresentPaths(state: Joined, device: Device | null, now: number): readonly PeerId[] {
+  if (device?.publicKey !== state.keyPair.publicKey) return [];
   const { map, self } = findSelf(state);
   return findDevicePaths(device, map, self, now);
 }

@@ -86,7 +86,9 @@ export function planPeerRemoval(
       link,
       publicKeys: surplus.map((peer) => peer.publicKey),
       changes: surplus.map((peer) => {
-        const wasDirect = triable.has(peer.publicKey) || peer.allowedIps.some(isForProbes);
+        // Without any direct paths, nothing else in the table shows which peers had one.
+        const isOff = triable.size === 0 && peer.allowedIps.some(isForProbes);
+        const wasDirect = triable.has(peer.publicKey) || isOff;
         const reason = wasDirect ? 'reached through the relay' : 'not a peer of the network';
         return removed('peer', peer.publicKey, describe(peer), reason);
       }),

@@ -110,7 +110,8 @@ describe('a peer under trial', () => {
     expect(plan(desire([]), withTrial(settled([]), phone), now)).toEqual([]);
     expect(kinds(plan(desire([]), withTrial(settled([]), phone), now + 3_600))).toEqual(['remove-peers']);
     const stranger = withTrial(settled([]), peer(9));
-    expect(kinds(plan(desire([]), stranger, now))).toEqual(['remove-peers']);
+    const reasons = plan(desire([]), stranger, now).map(({ changes }) => changes.map(({ reason }) => reason));
+    expect(reasons).toEqual([['not a peer of the network']]);
   });
 });
 

@@ -13,7 +13,8 @@ import { readTraffic } from '../health/renew-peers.ts';
 import type { PassListener } from '../pass-listener.ts';
 import { DestinationWatcher } from './destination-watcher.ts';
 import { ObservedEndpoints } from './observed-endpoints.ts';
-import { findPathPeers, type PathPeer, probesFrom, removeTrial } from './path-peer.ts';
+import { OneAtATime } from './one-at-a-time.ts';
+import { findPathPeers, keepsSession, type PathPeer, probesFrom, removeTrial } from './path-peer.ts';
 import { PathRecorder } from './path-recorder.ts';
 import { PathSignals } from './path-signals.ts';
 import { PathsInUse } from './paths-in-use.ts';
@@ -29,15 +30,16 @@ const anyIpv6 = parseAddress('2001:db8::1');
 const mostObservers = 8;
 /** Milliseconds from the proof of a path until the control plane names the moment of its switch. */
 const expectedMs = 1_500;
+/** Milliseconds for the pass that explains why a path is gone. Packets wait for its end. */
+const refreshMs = 1_000;
 /** The most endpoints in one request, as in the contract. */
 const mostObserved = 64;
 
 type AttemptParameters = Parameters<typeof runAttempt> extends [unknown, ...infer Rest] ? Rest : never;
 
 interface RunningAttempt {
-  readonly publicKey: PathPeer['publicKey'];
   readonly ended: Promise<void>;
-  /** For a peer that left the network, or has another key. */
+  /** After a change of a key, or for a peer that left the network. */
   readonly abort: () => void;
 }
 
@@ -62,10 +64,8 @@ export class PathListener implements PassListener {
   readonly #additions: number[] = [];
   /** Peers whose endpoints the control plane requested. */
   readonly #asked = new Set<number>();
-  #observing: Promise<void> | null = null;
-  /** True if a peer awaits the endpoints of this host. */
-  #isStateDue = false;
-  #stating: Promise<void> | null = null;
+  readonly #observing = new OneAtATime(() => this.#stateObserved());
+  readonly #stating = new OneAtATime(() => this.#stateCandidates());
   /** Peers whose paths ended when this host moved. */
   readonly #moved = new Set<number>();
   readonly #requests = new RequestSchedule(() => this.#now());
@@ -91,6 +91,7 @@ export class PathListener implements PassListener {
     this.#paths = new PathsInUse(tools, link, {
       evaluation: () => this.#evaluation,
       peers: () => this.#peers,
+      refresh: () => this.#refresh(),
       onGone: (peers, why) => {
         for (const peer of peers) this.#signals.end(peer, why);
       },
@@ -104,11 +105,13 @@ export class PathListener implements PassListener {
     this.#isStale = false;
     this.#onFresh();
     this.#onFresh = () => {};
+    const before = this.#peers;
     this.#peers = evaluation === null ? new Map() : findPathPeers(evaluation);
+    const keepsPath = (id: number) => keepsSession(before.get(id), this.#peers.get(id));
     this.#observed.note(evaluation?.actual.device?.peers ?? []);
     this.#destinations.follow(this.#peers.size > 0);
-    for (const [id, { publicKey, abort }] of this.#attempts) if (this.#peers.get(id)?.publicKey !== publicKey) abort();
-    this.#paths.resume(evaluation);
+    for (const [id, { abort }] of this.#attempts) if (!keepsPath(id)) abort();
+    this.#paths.resume(evaluation, keepsPath);
   }
 
   /** Returns to the relay: this host may have moved, and its peers may have an old endpoint. */
@@ -142,14 +145,9 @@ export class PathListener implements PassListener {
     if (kind === 'probe') return;
     if (kind === 'observe') {
       for (const peer of data.peers) this.#asked.add(peer);
-      this.#observing ??= this.#stateObserved().finally(() => (this.#observing = null));
-      return;
+      return this.#observing.request();
     }
-    if (kind === 'candidates') {
-      this.#isStateDue = true;
-      this.#stating ??= this.#stateCandidates().finally(() => (this.#stating = null));
-      return;
-    }
+    if (kind === 'candidates') return this.#stating.request();
     const evaluation = await this.#readEvaluation();
     if (evaluation === null || !(await this.#readOptions(evaluation)).directPaths) return;
     if (kind === 'try') return this.#try(evaluation, data);
@@ -159,22 +157,19 @@ export class PathListener implements PassListener {
 
   /** States the endpoints of this host in one request for all peers that await them meanwhile. */
   async #stateCandidates(): Promise<void> {
-    while (this.#isStateDue && !this.#ending.signal.aborted) {
-      const evaluation = await this.#readEvaluation();
-      this.#isStateDue = false;
-      if (evaluation === null || !(await this.#readOptions(evaluation)).directPaths) return;
-      await this.#signals.send({ candidates: await this.#candidates(evaluation) });
-    }
+    const evaluation = await this.#readEvaluation();
+    if (evaluation === null || !(await this.#readOptions(evaluation)).directPaths) return;
+    if (!this.#ending.signal.aborted) await this.#signals.send({ candidates: await this.#candidates(evaluation) });
   }
 
   /** States the endpoints of all peers that were named meanwhile in one request. */
   async #stateObserved(): Promise<void> {
-    while (this.#asked.size > 0 && this.#evaluation !== null && !this.#ending.signal.aborted) {
-      const peers = [...this.#asked].slice(0, mostObserved);
-      for (const peer of peers) this.#asked.delete(peer);
-      this.#observed.note([...(await readTraffic(this.#tools, this.#link)).values()]);
-      await this.#signals.send({ observed: this.#observed.state(this.#evaluation, peers) });
-    }
+    if (this.#evaluation === null || this.#ending.signal.aborted) return;
+    const peers = [...this.#asked].slice(0, mostObserved);
+    for (const peer of peers) this.#asked.delete(peer);
+    if (this.#asked.size > 0) this.#observing.request();
+    this.#observed.note([...(await readTraffic(this.#tools, this.#link)).values()]);
+    await this.#signals.send({ observed: this.#observed.state(this.#evaluation, peers) });
   }
 
   /** The endpoints of this host. The connectors observe the one of now by a packet. */
@@ -189,6 +184,12 @@ export class PathListener implements PassListener {
     const tunnel = { range: state.membership.map.cidr, routes: [...taken, ...desired.routes] };
     const source6 = await this.#tools.host.sourceAddress(anyIpv6);
     return findLocalCandidates(actual.underlay, listenPort, tunnel, source6).map(formatEndpoint);
+  }
+
+  async #refresh(): Promise<void> {
+    this.#isStale = true;
+    this.#trigger();
+    await Promise.race([this.#readEvaluation(), this.#tools.sleep(refreshMs, this.#ending.signal)]);
   }
 
   /** The latest evaluation; after a move, the next one. */
@@ -246,7 +247,7 @@ export class PathListener implements PassListener {
     const gone = new AbortController();
     const signal = AbortSignal.any([this.#ending.signal, gone.signal]);
     const ended = this.#attempt(evaluation, peer, message, signal).finally(() => this.#attempts.delete(peer.id));
-    this.#attempts.set(peer.id, { publicKey: peer.publicKey, ended, abort: () => gone.abort() });
+    this.#attempts.set(peer.id, { ended, abort: () => gone.abort() });
     await ended;
   }
 
@@ -275,6 +276,11 @@ export class PathListener implements PassListener {
       this.#recorder.attempted(peer.id, message, { own, tried, outcome });
     } catch (error) {
       if (!signal.aborted) throw error;
+      if (this.#ending.signal.aborted) return;
+      // The next attempt has new keys, and need not wait for the backoff of this one.
+      const ended = [{ peer: peer.id, why: 'moved' as const }];
+      await this.#signals.send({ ended, failed: [{ peer: peer.id, attempt, tried: [] }] });
+      this.#requests.forget(peer.id);
     }
   }
 

@@ -17,6 +17,8 @@ export interface PathPeer {
   readonly id: PeerId & number;
   readonly name: string;
   readonly publicKey: Peer['publicKey'];
+  /** The key of this host. */
+  readonly ownKey: Peer['publicKey'];
   readonly presharedKey: Secret | null;
   readonly address: Address;
   readonly own: Prefix;
@@ -38,9 +40,15 @@ export function findPathPeers({ state, desired }: Evaluation): ReadonlyMap<numbe
         ? (peer.given?.presharedKey ?? null)
         : presharedKeyOf(networkSecret, network, keyPair.publicKey, publicKey);
     const probes = { probes: probePrefixOf(network, id), probeAddress: probeAddressOf(network, id) };
-    return [[id, { id, name, publicKey, presharedKey, address, own: hostPrefix(address), ...probes }]];
+    const keys = { publicKey, ownKey: keyPair.publicKey, presharedKey };
+    return [[id, { id, name, ...keys, address, own: hostPrefix(address), ...probes }]];
   });
   return new Map(peers);
+}
+
+/** True if a session with the peer outlives the change. Both sides may have another key. */
+export function keepsSession(before: PathPeer | undefined, after: PathPeer | undefined): boolean {
+  return after !== undefined && before?.publicKey === after.publicKey && before.ownKey === after.ownKey;
 }
 
 /**

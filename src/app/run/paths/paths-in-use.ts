@@ -35,6 +35,8 @@ export interface PathContext {
   readonly evaluation: () => Evaluation | null;
   /** The peers to which direct paths may exist. */
   readonly peers: () => ReadonlyMap<number, PathPeer>;
+  /** Resolves after a pass, or after a while without one. */
+  readonly refresh: () => Promise<void>;
   /** Called with paths that ended without a switch. The peers may use them. */
   readonly onGone: (peers: readonly number[], why: PathEnd) => void;
   /** Called after a switch. `why` is null for a direct path, and if the peer returned. */
@@ -75,17 +77,20 @@ export class PathsInUse {
   /**
    * The first pass adopts the paths of an earlier process, and ends its trials: this process gets
    * no moment to switch to them. Each pass drops the paths it removed.
+   *
+   * @param keepsPath false for a peer that left, for one whose session ended with a key, and for
+   *   all once this host takes no paths
    */
-  resume(evaluation: Evaluation | null): void {
+  resume(evaluation: Evaluation | null, keepsPath: (peer: number) => boolean): void {
     if (evaluation === null) this.#paths = [];
     else if (this.#paths === null) {
       this.#paths = resumePaths(findPaths(evaluation, secondsNow(this.#tools)), this.#now());
       for (const peer of findTrials(evaluation, this.#context.peers())) void this.#forget(peer, 'lost');
+    } else {
+      const gone = this.ids.filter((id) => !keepsPath(id));
+      this.#paths = this.#paths.filter(({ peer }) => !gone.includes(Number(peer)));
+      if (gone.length > 0) this.#context.onGone(gone, 'moved');
     }
-    // Gone from the network, or this host or the peer has an endpoint now, or no paths any more.
-    const gone = this.ids.filter((id) => !this.#context.peers().has(id));
-    this.#paths = this.#paths?.filter(({ peer }) => !gone.includes(Number(peer))) ?? null;
-    if (gone.length > 0) this.#context.onGone(gone, 'moved');
     this.#wake();
   }
 
@@ -220,6 +225,12 @@ export class PathsInUse {
     const traffic = await readTraffic(this.#tools, this.#link);
     // A failed reading proves nothing. The network has a connector at least.
     if (traffic.size === 0) return;
+    const isMissing = ({ peer, state }: DirectPath) => {
+      const { publicKey } = this.#context.peers().get(Number(peer)) ?? {};
+      return state === 'direct' && publicKey !== undefined && !traffic.has(publicKey);
+    };
+    // A command may have removed it, for a reason that the next pass finds. All others are lost.
+    if (this.#paths?.some(isMissing)) await this.#context.refresh();
     const peers = [...this.#context.peers().values()].flatMap(({ id, publicKey }) => {
       const counters = traffic.get(publicKey);
       return counters === undefined ? [] : [[id, counters] as const];

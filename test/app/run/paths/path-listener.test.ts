@@ -6,16 +6,18 @@ import type { PeerMessage } from '../../../../src/contract/network.ts';
 import { Unreachable } from '../../../../src/core/errors/index.ts';
 import { disabledIpv6Key } from '../../../../src/core/host-state/sysctl-keys.ts';
 import { features } from '../../../../src/core/map/features.ts';
+import type { Peer } from '../../../../src/core/map/model.ts';
 import { hostPrefix } from '../../../../src/core/net/cidr.ts';
 import { probeAddressOf, probePrefixOf } from '../../../../src/core/paths/probe-address.ts';
-import { address, dialled, peer } from '../../../core/samples.ts';
-import { joinedTo, mapAt } from '../../joined-state.ts';
+import { address, dialled, keyPair, peer } from '../../../core/samples.ts';
+import { joinedTo, mapAt, self } from '../../joined-state.ts';
 import { SimulatedHost } from '../../simulated-host.ts';
 
 const connector = peer(2, { type: 'connector', endpoint: dialled(2) });
 const laptop = peer(3);
 const map = { ...mapAt('"1"', [connector, laptop]), relay: 2 };
 const joined = { ...joinedTo(map), features };
+const rekeyed = { ...laptop, publicKey: keyPair(77).publicKey };
 const network = map.id ?? 0;
 const probes = probePrefixOf(network, 3);
 const endpoint = '198.51.100.7:51820';
@@ -172,6 +174,61 @@ it('ends a path for the other side as soon as a pass removed it', async () => {
   await pass();
   await until(() => signals.length > 1);
   expect(signals.slice(1)).toEqual([{ ended: [{ peer: 3, why: 'moved' }] }]);
+});
+
+it('does not take a path as lost that a command removed with the option', async () => {
+  await using started = await start();
+  const { host, send, until, signals, triggered, pass, clock } = started;
+  await prove(started);
+  send(agreed);
+  await until(() => triggered() > 0);
+  await pass();
+  const before = triggered();
+  await host.tools.store.write({ ...joined, options: { ...joined.options, directPaths: false } });
+  await passNetwork(host.tools, 'cpn0', { map: null, resolved: null }, { withinMs: 1 });
+  host.sent = 7;
+  await until(() => triggered() > before);
+  await pass();
+  for (let turn = 0; turn < 20; turn += 1) await clock.advance();
+  expect(signals.slice(1)).toEqual([{ ended: [{ peer: 3, why: 'moved' }] }]);
+});
+
+/** The state with other peers in its map. */
+function withPeers(...peers: readonly Peer[]) {
+  return { ...joined, membership: { ...joined.membership, map: { ...map, peers } } };
+}
+
+it.each([
+  ['the peer has', withPeers(self, connector, rekeyed)],
+  [
+    'this host has',
+    { ...withPeers({ ...self, publicKey: keyPair(78).publicKey }, connector, laptop), keyPair: keyPair(78) },
+  ],
+])('ends a path whose session ended, as %s another key', async (_, changed) => {
+  await using started = await start();
+  const { host, send, until, signals, triggered, pass, entry } = started;
+  await prove(started);
+  send(agreed);
+  await until(() => triggered() > 0);
+  await pass();
+  await host.tools.store.write(changed);
+  await pass();
+  await until(() => signals.length > 1);
+  expect(signals.slice(1)).toEqual([{ ended: [{ peer: 3, why: 'moved' }] }]);
+  expect(entry()).toBeUndefined();
+});
+
+it('gives up an attempt when the peer has another key, and wants the next one soon', async () => {
+  await using started = await start();
+  const { host, send, until, signals, pass, entry } = started;
+  send(attempt);
+  await until(() => entry()?.endpoint != null);
+  await host.tools.store.write(withPeers(self, connector, rekeyed));
+  await pass();
+  await until(() => signals.length > 0);
+  const failed = [{ peer: 3, attempt: 5, tried: [] }];
+  expect(signals).toEqual([{ ended: [{ peer: 3, why: 'moved' }], failed }]);
+  expect(entry()).toBeUndefined();
 });
 
 it('tries a candidate with no packet of the network, proves it by echoes, and switches at the agreed moment', async () => {
