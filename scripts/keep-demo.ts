@@ -34,6 +34,9 @@ To move the route to edge-2, and to take web-1 off its network:
   ${on} edge-1 cpn drain
   ${on} web-1 ip link set eth0 down
 
+The laptops anna and ben, each behind NAT, reach each other directly soon:
+  ${on} anna cpn explain ben
+
 To add the host web-3: in the console, make a key for a server, with the address of the control plane that hosts reach:
   ${hostUrl}
 Then paste the command into a shell of web-3, the key at its prompt, and "cpn run" after it:
