@@ -53,6 +53,9 @@ describe('scripts/demo', () => {
       });
       expect(health).toHaveLength(8);
       expect((await run([on, 'anna', 'cpn', 'status'])).stdout).toContain('192.168.50.0/24  edge-1  active');
+      await eventually('a direct path between two laptops behind NAT', async () =>
+        /path +direct for/.test((await run([on, 'anna', 'cpn', 'explain', 'ben'])).stdout),
+      );
 
       const made = await fetch(`${url}/api/networks/1/enrollment-keys`, {
         method: 'POST',

@@ -42,7 +42,7 @@ afterAll(async () => {
 
 test('status, explain and doctor show the path, the latest attempt and the NAT', async () => {
   await join(connector, '--type', 'connector', '--endpoint', `${connector.address}:51820`);
-  const [, address] = await Promise.all([
+  const [own, address] = await Promise.all([
     join(laptop, '--type', 'admin_device'),
     join(tablet, '--type', 'admin_device'),
   ]);
@@ -50,7 +50,7 @@ test('status, explain and doctor show the path, the latest attempt and the NAT',
     (await peersOf()).some(({ name, path, via }) => name === 'tablet' && path === 'relayed' && via === 'connector'),
   );
   expect(await run('doctor', '--all')).toMatch(/the NAT of this host.* is unknown until/);
-  await laptop.exec(['sh', '-c', `ping -i 0.2 -c 300 ${address} >/tmp/pings 2>&1 &`]);
+  await laptop.exec(['sh', '-c', `ping -i 0.2 -c 900 ${address} >/tmp/pings 2>&1 &`]);
   await eventually('a direct path', async () =>
     (await peersOf()).some(({ name, path, since }) => name === 'tablet' && path === 'direct' && since !== undefined),
   );
@@ -72,4 +72,12 @@ test('status, explain and doctor show the path, the latest attempt and the NAT',
     (await peersOf()).some(({ name, path }) => name === 'tablet' && path === 'relayed'),
   );
   expect(await run('doctor', '--all')).toMatch(/the NAT of this host.*direct paths are off/);
+  expect(await run('explain', address)).toMatch(/path +relayed: direct paths are off on this host/);
+  await eventually('the relay of the tablet', async () =>
+    /path +relayed for \d+ s, as laptop left the direct path;/.test((await tablet.cpn(['explain', own])).stdout),
+  );
+  await run('set', '--direct-paths');
+  await eventually('a direct path again', async () =>
+    (await peersOf()).some(({ name, path }) => name === 'tablet' && path === 'direct'),
+  );
 });

@@ -6,7 +6,7 @@ import { defaultConfirmMs } from '../reconcile/pass.ts';
 import { defaultHoldSeconds } from '../reconcile/refresh.ts';
 import { isJoined } from '../select.ts';
 import type { Tools } from '../tools.ts';
-import { CoalescingTimer, withJitter } from './coalescing-timer.ts';
+import { CoalescingTimer, withJitter } from './coalescing.ts';
 import { LoopHealth } from './loop-health.ts';
 import { countCalls, NetworkController } from './network-controller.ts';
 import { StatusReporter } from './status-reporter.ts';

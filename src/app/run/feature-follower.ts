@@ -1,7 +1,7 @@
 import { Refused } from '../../core/errors/index.ts';
 import { saveFeatures } from '../service-features.ts';
 import type { Tools } from '../tools.ts';
-import { withJitter } from './coalescing-timer.ts';
+import { withJitter } from './coalescing.ts';
 import type { PassListener } from './pass-listener.ts';
 
 /** Seconds between two requests, and after a failed one. */

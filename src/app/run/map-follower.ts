@@ -10,7 +10,7 @@ import { type HeldMap, refresh } from '../reconcile/refresh.ts';
 import type { StateUpdate } from '../reconcile/state-update.ts';
 import { isJoined } from '../select.ts';
 import type { Tools } from '../tools.ts';
-import { withJitter } from './coalescing-timer.ts';
+import { withJitter } from './coalescing.ts';
 import type { PassListener } from './pass-listener.ts';
 import { TransitionLogger } from './transition-logger.ts';
 

@@ -1,6 +1,6 @@
 import { CpnError } from '../../core/errors/index.ts';
 import { backoffDelay } from '../../core/util/backoff.ts';
-import { CoalescingTimer, withJitter } from './coalescing-timer.ts';
+import { CoalescingTimer, withJitter } from './coalescing.ts';
 
 /** Milliseconds in which events become one pass. Other interfaces' events are less urgent. */
 const gatherMs = 100;

@@ -73,7 +73,7 @@ export function isLost({ state, at }: Pair, now: number): boolean {
   return state === 'direct' && now - at >= switchedMs;
 }
 
-/** @param by the peer that wants the path. A peer that was silent, and is not now, ends its backoff */
+/** @param by the peer that wants the path. One that was silent before is not held by the backoff */
 export function mayStart(pair: Pair | undefined, by: number, now: number): boolean {
   if (pair === undefined) return true;
   const { state, startedAt, nextAt, data } = pair;

@@ -13,7 +13,7 @@ import type { Notes } from '../../../store/store.ts';
 import { findLan, type Lan, type LanTarget } from '../../lan/lan.ts';
 import type { Pass } from '../../reconcile/pass.ts';
 import type { Tools } from '../../tools.ts';
-import { CoalescingTimer } from '../coalescing-timer.ts';
+import { CoalescingTimer } from '../coalescing.ts';
 import type { PassListener } from '../pass-listener.ts';
 import { TransitionLogger } from '../transition-logger.ts';
 

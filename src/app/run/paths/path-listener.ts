@@ -9,11 +9,11 @@ import type { Evaluation } from '../../reconcile/evaluate-network.ts';
 import type { Pass } from '../../reconcile/pass.ts';
 import { isJoined } from '../../select.ts';
 import type { Tools } from '../../tools.ts';
+import { CoalescedWork } from '../coalescing.ts';
 import { readTraffic } from '../health/renew-peers.ts';
 import type { PassListener } from '../pass-listener.ts';
 import { DestinationWatcher } from './destination-watcher.ts';
 import { ObservedEndpoints } from './observed-endpoints.ts';
-import { OneAtATime } from './one-at-a-time.ts';
 import { findPathPeers, keepsSession, type PathPeer, probesFrom, removeTrial } from './path-peer.ts';
 import { PathRecorder } from './path-recorder.ts';
 import { PathSignals } from './path-signals.ts';
@@ -64,8 +64,8 @@ export class PathListener implements PassListener {
   readonly #additions: number[] = [];
   /** Peers whose endpoints the control plane requested. */
   readonly #asked = new Set<number>();
-  readonly #observing = new OneAtATime(() => this.#stateObserved());
-  readonly #stating = new OneAtATime(() => this.#stateCandidates());
+  readonly #observing = new CoalescedWork(() => this.#stateObserved());
+  readonly #stating = new CoalescedWork(() => this.#stateCandidates());
   /** Peers whose paths ended when this host moved. */
   readonly #moved = new Set<number>();
   readonly #requests = new RequestSchedule(() => this.#now());

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { CoalescingTimer } from '../../../src/app/run/coalescing-timer.ts';
+import { CoalescedWork, CoalescingTimer } from '../../../src/app/run/coalescing.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -75,5 +75,23 @@ describe('a coalescing timer', () => {
     stop.abort();
     await next;
     expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe('coalesced work', () => {
+  it('runs once more for all requests during a run, and after a run again', async () => {
+    const ends: (() => void)[] = [];
+    const work = new CoalescedWork(() => new Promise((resolve) => ends.push(resolve)));
+    const endRun = async () => {
+      ends.at(-1)?.();
+      await vi.advanceTimersByTimeAsync(0);
+    };
+    for (let request = 1; request <= 3; request += 1) work.request();
+    expect(ends).toHaveLength(1);
+    await endRun();
+    expect(ends).toHaveLength(2);
+    await endRun();
+    work.request();
+    expect(ends).toHaveLength(3);
   });
 });
