@@ -114,10 +114,14 @@ export class DirectNetwork implements AsyncDisposable {
   }
 
   #await(how: string, [one, other]: HostPair, isDirect: boolean): Promise<unknown> {
-    return eventually(`${one.name} and ${other.name} reach each other ${how}`, async () => {
-      const both = await Promise.all([this.isDirect(one, other), this.isDirect(other, one)]);
-      return both.every((each) => each === isDirect);
-    });
+    return eventually(
+      `${one.name} and ${other.name} reach each other ${how}`,
+      async () => {
+        const both = await Promise.all([this.isDirect(one, other), this.isDirect(other, one)]);
+        return both.every((each) => each === isDirect);
+      },
+      { timeoutMs: 120_000 },
+    );
   }
 
   async #addConnector(number: number): Promise<void> {

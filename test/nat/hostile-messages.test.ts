@@ -143,6 +143,10 @@ test.concurrent('a hostile member makes a host send few packets to its LAN, and 
   }
   await ended;
   const sent = await countSent(tablet);
-  expect([...sent.keys()].toSorted()).toEqual([70, 71, 72].map((last) => `192.168.1.${last}:53`));
+  // Of those that it states, as of the attempt's beginning.
+  const stated = new Set([50, 60, 70].flatMap((last) => [0, 1, 2].map((index) => `192.168.1.${last + index}:53`)));
+  expect(sent.size).toBeGreaterThan(0);
+  expect(sent.size).toBeLessThanOrEqual(3);
+  expect([...sent.keys()].filter((endpoint) => !stated.has(endpoint))).toEqual([]);
   expect(Math.max(...sent.values())).toBeLessThanOrEqual(8);
 });

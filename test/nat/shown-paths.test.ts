@@ -19,6 +19,9 @@ async function join(host: Host, ...flags: string[]): Promise<string> {
   return address;
 }
 
+/** Its findings. Its exit code is about other checks, and a busy machine may fail one. */
+const diagnose = async () => (await laptop.cpn(['doctor', '--all'], { allowFailure: true })).stdout;
+
 const run = async (...args: string[]) => (await laptop.cpn(args)).stdout;
 
 async function peersOf(): Promise<readonly Record<string, unknown>[]> {
@@ -49,7 +52,7 @@ test('status, explain and doctor show the path, the latest attempt and the NAT',
   await eventually('the laptop has the tablet', async () =>
     (await peersOf()).some(({ name, path, via }) => name === 'tablet' && path === 'relayed' && via === 'connector'),
   );
-  expect(await run('doctor', '--all')).toMatch(/the NAT of this host.* is unknown until/);
+  expect(await diagnose()).toMatch(/the NAT of this host.* is unknown until/);
   await laptop.exec(['sh', '-c', `ping -i 0.2 -c 900 ${address} >/tmp/pings 2>&1 &`]);
   await eventually('a direct path', async () =>
     (await peersOf()).some(({ name, path, since }) => name === 'tablet' && path === 'direct' && since !== undefined),
@@ -58,7 +61,7 @@ test('status, explain and doctor show the path, the latest attempt and the NAT',
   const explained = await run('explain', address);
   expect(explained).toMatch(/path +direct for \d+ s; attempt \d+ s ago, a path was found: /);
   expect(explained).toMatch(/:\d+ reached; this host: a NAT that keeps the port; tablet: /);
-  expect(await run('doctor', '--all')).toMatch(/the NAT of this host.*a NAT that keeps the port; connectors see /);
+  expect(await diagnose()).toMatch(/the NAT of this host.*a NAT that keeps the port; connectors see /);
 
   const direct = (await peersOf()).find(({ name }) => name === 'tablet');
   await run('set', '--no-local-candidates');
@@ -71,7 +74,7 @@ test('status, explain and doctor show the path, the latest attempt and the NAT',
   await eventually('the relay', async () =>
     (await peersOf()).some(({ name, path }) => name === 'tablet' && path === 'relayed'),
   );
-  expect(await run('doctor', '--all')).toMatch(/the NAT of this host.*direct paths are off/);
+  expect(await diagnose()).toMatch(/the NAT of this host.*direct paths are off/);
   expect(await run('explain', address)).toMatch(/path +relayed: direct paths are off on this host/);
   await eventually('the relay of the tablet', async () =>
     /path +relayed for \d+ s, as laptop left the direct path;/.test((await tablet.cpn(['explain', own])).stdout),
