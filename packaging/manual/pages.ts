@@ -1,5 +1,5 @@
 import { exitCodes } from '../../src/cli/exit-code.ts';
-import type { Flag } from '../../src/cli/input/flags.ts';
+import { type Flag, mayBeOn } from '../../src/cli/input/flags.ts';
 import { variableOf } from '../../src/cli/input/input.ts';
 import { type Command, summarize } from '../../src/cli/parse/command.ts';
 import { catalogue } from '../../src/core/problems/problem.ts';
@@ -92,9 +92,10 @@ function shape(usage: string): string {
   return usage.replaceAll(/(\[?)<?([a-z-]+)>?(\]?)/g, (_, open, word, close) => `${open}${italic(word)}${close}`);
 }
 
-function describeFlag(name: string, { kind, value, summary, byDefault }: Flag): string[] {
+function describeFlag(name: string, flag: Flag): string[] {
+  const { kind, value, summary, byDefault } = flag;
   const term = kind === 'switch' ? bold(`--${name}`) : `${bold(`--${name}`)} ${italic(value ?? 'TEXT')}`;
-  const asked = kind === 'switch' && byDefault === 'yes' ? `${term}, ${bold(`--no-${name}`)}` : term;
+  const asked = mayBeOn(flag) ? `${term}, ${bold(`--no-${name}`)}` : term;
   const more = [
     `${sentence(summary)}.`,
     ...(byDefault === undefined ? [] : [`Default: ${byDefault}.`]),

@@ -1,4 +1,4 @@
-import type { Flag } from '../input/flags.ts';
+import { type Flag, mayBeOn } from '../input/flags.ts';
 import type { Command } from '../parse/command.ts';
 
 /** The completions of a value. Interfaces are those in this host's state, by file name. */
@@ -13,7 +13,7 @@ export interface OfferedFlag {
   readonly isRepeatable: boolean;
 }
 
-/** In the order of the table. Only a switch that is on by default has a `--no-` form. */
+/** In the order of the table. Only a switch that may be on has a `--no-` form. */
 export function offerFlags({ flags }: Command): OfferedFlag[] {
   return Object.entries(flags).flatMap(([name, flag]) => {
     const offered: OfferedFlag = {
@@ -22,8 +22,7 @@ export function offerFlags({ flags }: Command): OfferedFlag[] {
       value: flag.kind === 'switch' ? null : { name: flag.value ?? 'TEXT', offer: offerOf(flag) },
       isRepeatable: flag.kind === 'list',
     };
-    const isOn = flag.kind === 'switch' && flag.byDefault === 'yes';
-    return isOn ? [offered, { ...offered, name: `--no-${name}`, summary: `not: ${flag.summary}` }] : [offered];
+    return mayBeOn(flag) ? [offered, { ...offered, name: `--no-${name}`, summary: `not: ${flag.summary}` }] : [offered];
   });
 }
 

@@ -15,6 +15,11 @@ export interface Flag {
   readonly choices?: readonly string[];
 }
 
+/** True for a switch that may be on where it is not typed: only its `--no-` form turns it off. */
+export function mayBeOn({ kind, byDefault }: Flag): boolean {
+  return kind === 'switch' && (byDefault === 'yes' || byDefault === 'unchanged');
+}
+
 /** The flags of every command that reads. */
 export const jsonFlag: Flags = {
   json: { kind: 'switch', summary: 'print one JSON document on stdout, and nothing else' },

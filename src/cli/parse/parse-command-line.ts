@@ -1,7 +1,7 @@
 import yargs, { type Argv } from 'yargs';
 import { WrongUsage } from '../../core/errors/index.ts';
 import { version } from '../../core/util/version.ts';
-import type { Flag } from '../input/flags.ts';
+import { type Flag, mayBeOn } from '../input/flags.ts';
 import { helpColumns } from '../output/start-screen.ts';
 import { type Command, groups } from './command.ts';
 import { explainMistake, refuseUnknownCommand } from './mistakes.ts';
@@ -78,7 +78,7 @@ function describeCommand(program: Argv, command: Command, perform: PerformGiven)
     argument ? `${word} ${argument.usage}` : word,
     command.summary,
     (described) => {
-      for (const [name, flag] of Object.entries(command.flags)) described.option(name, describeFlag(flag));
+      for (const [name, flag] of Object.entries(command.flags)) described.option(name, describeFlag(name, flag));
       for (const name of argument?.usage.match(/[a-z]+/g) ?? []) {
         const summary = argument?.summary;
         const describe = typeof summary === 'object' ? summary[name] : summary;
@@ -91,10 +91,12 @@ function describeCommand(program: Argv, command: Command, perform: PerformGiven)
   );
 }
 
-function describeFlag({ kind, summary, value, byDefault }: Flag) {
+function describeFlag(name: string, flag: Flag) {
+  const { kind, summary, value, byDefault } = flag;
+  const more = kind === 'list' ? '; repeatable' : mayBeOn(flag) ? `; --no-${name} turns it off` : '';
   return {
     type: kind === 'switch' ? ('boolean' as const) : ('string' as const),
-    describe: `${value ? `${value}: ` : ''}${summary}${kind === 'list' ? '; repeatable' : ''}`,
+    describe: `${value ? `${value}: ` : ''}${summary}${more}`,
     requiresArg: kind !== 'switch',
     ...(byDefault !== undefined && { defaultDescription: byDefault }),
   };

@@ -84,6 +84,22 @@ describe('the help of a command with two arguments', () => {
   });
 });
 
+describe('the help of a switch that may be on', () => {
+  it.each([
+    ['join', '--direct-paths', '--no-direct-paths turns it off'],
+    ['join', '--enable', '--no-enable turns it off'],
+    ['set', '--local-candidates', '--no-local-candidates turns it off'],
+    ['set', '--hosts', '--no-hosts turns it off'],
+  ])('cpn %s --help, at %s, has %s', async (name, flag, text) => {
+    const [, rest = ''] = (await helpOf(name)).split(` ${flag} `);
+    expect(rest.split(/ --(?!no-)/)[0]).toContain(text);
+  });
+
+  it('a switch that is off has no such form', async () => {
+    expect(await helpOf('join')).not.toMatch(/--no-(?:hosts|json) /);
+  });
+});
+
 /** They reach out, go on, write, need a file or a terminal, or look at more of the host than a test should wait for. */
 const active = [
   'join',
