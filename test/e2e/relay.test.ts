@@ -40,6 +40,13 @@ test('two hosts without endpoints reach each other through the connector in serv
   expect(await arrives(laptop, center.address(origin))).toBe(true);
 });
 
+test('the connector sends no ICMP redirect into the tunnel for what it relays', async () => {
+  expect(await laptop.ping(center.address(tablet), { count: 3 })).toMatchObject({ received: 3 });
+  const { stdout } = await laptop.exec(['grep', '^Icmp:', '/proc/net/snmp']);
+  const [names = [], counts = []] = stdout.split('\n').map((line) => line.split(' '));
+  expect(counts[names.indexOf('InRedirects')]).toBe('0');
+});
+
 test('with the path between one host and one connector cut, packets arrive both ways though the hosts differ', {
   timeout: 180_000,
 }, async () => {

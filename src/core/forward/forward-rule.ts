@@ -161,6 +161,12 @@ export function forwardRulesOf(link: string) {
     /** Masquerades packets from the LAN into the tunnel with this peer's address. */
     masqueradeOutward: (ends: RuleEnds) =>
       masquerading('masquerade-outward', `${into} ${writeEnds(ends)} ${markOwn} masquerade`),
+    /**
+     * Drops the kernel's ICMP redirects for relayed packets. The only sysctl that prevents them
+     * applies to every interface (IN_DEV_TX_REDIRECTS, include/linux/inetdevice.h).
+     */
+    refuseRedirects: (family: 4 | 6) =>
+      leaving('refuse-redirects', `${into} ${family === 4 ? 'icmp type redirect' : 'icmpv6 type nd-redirect'} drop`),
     /** Leaves replies to the rules before masquerading. */
     acceptLeavingAnswers: () => leaving('accept-leaving-answers', `${into} ct direction reply accept`),
     /** After masquerading: refuses sources that are neither this host's nor in `from`. */

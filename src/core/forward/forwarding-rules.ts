@@ -156,6 +156,7 @@ export function forwardingRules({
     ...(plainLan.length > 0 && masquerade ? [write.masquerade({ from: range, to: plainLan })] : []),
     ...(maps.length > 0 && masquerade ? [write.masqueradeMapped(range, maps)] : []),
     ...(outward && hidesLan ? [write.masqueradeOutward(outward)] : []),
+    write.refuseRedirects(familyOf(map.cidr)),
     write.acceptLeavingAnswers(),
     write.refuseForeign(known),
   ];

@@ -22,6 +22,7 @@ const words: readonly (readonly [string, string])[] = [
   ['ip saddr', 'ip6 saddr'],
   ['ip daddr', 'ip6 daddr'],
   ['icmp type prot-unreachable', 'icmpv6 type addr-unreachable'],
+  ['icmp type redirect', 'icmpv6 type nd-redirect'],
   ['ipv4_addr', 'ipv6_addr'],
   ['unexpired', 'unexpired6'],
   ['expiring', 'expiring6'],

@@ -66,6 +66,7 @@ describe('the packet rules of a connector', () => {
       `postrouting: oifname "cpn0" ip saddr { ${network} } ip saddr != 10.77.0.1 masquerade`,
       'postrouting: ip saddr 10.77.0.0/24 ip daddr 192.168.50.0/24 oifname != "cpn0" ct mark set ct mark | 0x20000000 masquerade',
       `postrouting: oifname "cpn0" ip saddr 192.168.50.0/24 ip daddr { ${network} } ct mark set ct mark | 0x20000000 masquerade`,
+      'leaving: oifname "cpn0" icmp type redirect drop',
       'leaving: oifname "cpn0" ct direction reply accept',
       'leaving: oifname "cpn0" ip saddr != { 10.77.0.0/24, 192.168.60.0/24, 192.168.50.0/24 } fib saddr type != local drop',
     ]);

@@ -71,6 +71,7 @@ describe('the packet rules of a connector with a mapped LAN', () => {
       expect.stringContaining('ct mark & 0x20000000 == 0x20000000 drop'),
       'sourcing: oifname "cpn0" ip saddr 192.168.1.0/24 ip daddr 10.77.0.0/24 ct mark set ct mark | 0x20000000 snat ip prefix to ip saddr map { 192.168.1.0/24 : 10.201.1.0/24 }',
       expect.stringContaining('postrouting: oifname "cpn0" ip saddr 10.77.0.0/24'),
+      'leaving: oifname "cpn0" icmp type redirect drop',
       'leaving: oifname "cpn0" ct direction reply accept',
       'leaving: oifname "cpn0" ip saddr != { 10.77.0.0/24, 10.201.1.0/24 } fib saddr type != local drop',
     ]);
