@@ -70,7 +70,7 @@ test('status, explain and doctor show the path, the latest attempt and the NAT',
     path: 'direct',
     since: direct?.since,
   });
-  await run('set', '--no-direct-paths');
+  expect(await run('set', '--no-direct-paths')).toMatch(/~ firewall cpn0 .*\n +- direct paths\n/);
   await eventually('the relay', async () =>
     (await peersOf()).some(({ name, path }) => name === 'tablet' && path === 'relayed'),
   );

@@ -11,7 +11,9 @@ export function describeChange(change: Change, names: ReadonlyMap<string, string
   const { action, kind, target, reason } = change;
   const sign = { add: green('+'), remove: red('-'), update: yellow('~') }[action];
   const name = kind === 'peer' ? names.get(target) : undefined;
-  const subject = printable(name === undefined ? target : `${name} ${target}`);
+  // Our table of packet rules has the name of its interface.
+  const object = kind === 'firewall' ? target.replace(/^inet cpn_/, '') : target;
+  const subject = printable(name === undefined ? object : `${name} ${object}`);
   const values = printable(describeValues(change));
   return `  ${sign} ${kind} ${subject}  ${values === '' ? '' : `${values}  `}${dim(`(${printable(reason)})`)}`;
 }
@@ -54,8 +56,8 @@ function diffRules(before: readonly string[], after: readonly string[]): string[
 }
 
 function nameRule(rule: string): string {
-  const [, chain, name] = /^(\S+) cpn (\S+) \S+$/.exec(rule) ?? [];
-  return name === undefined ? rule : `${chain}: ${name.replaceAll('-', ' ')}`;
+  const [, name] = /^\S+ cpn (\S+) \S+$/.exec(rule) ?? [];
+  return name?.replaceAll('-', ' ') ?? rule;
 }
 
 /** Lists of lines and rules are below the change. */

@@ -3,6 +3,9 @@ import { linkLocal, probeRange } from '../paths/probe-address.ts';
 import { protocolOf } from './nft-words.ts';
 import type { PacketRule } from './packet-rule.ts';
 
+/** One name for all: a list of changed rules shows names, and these change together. */
+const directPaths = 'direct-paths';
+
 /**
  * Admits echoes between probe addresses, and refuses everything else from link-local addresses in
  * the tunnel: before a path is proven, nothing else goes over it. A closed network has no rule for
@@ -26,15 +29,15 @@ export function probeRules(link: string, own: Address, isClosed: boolean): reado
     (what) => `${intoTunnel} ip6 saddr ${own} ip6 daddr ${probeRange} ${what}`,
   ) as [string, string];
   return [
-    { name: 'accept-echoes', chain: 'arriving', text: arriving },
-    { name: 'accept-fragments', chain: 'arriving', text: arrivingRest },
-    { name: 'refuse-link-local', chain: 'arriving', text: `${fromTunnel} ip6 saddr ${linkLocal} drop` },
+    { name: directPaths, chain: 'arriving', text: arriving },
+    { name: directPaths, chain: 'arriving', text: arrivingRest },
+    { name: directPaths, chain: 'arriving', text: `${fromTunnel} ip6 saddr ${linkLocal} drop` },
     ...(isClosed
       ? ([
-          { name: 'accept-echoes', chain: 'admitting', text: arriving },
-          { name: 'accept-fragments', chain: 'admitting', text: arrivingRest },
-          { name: 'accept-echoes', chain: 'sending', text: leaving },
-          { name: 'accept-fragments', chain: 'sending', text: leavingRest },
+          { name: directPaths, chain: 'admitting', text: arriving },
+          { name: directPaths, chain: 'admitting', text: arrivingRest },
+          { name: directPaths, chain: 'sending', text: leaving },
+          { name: directPaths, chain: 'sending', text: leavingRest },
         ] as const)
       : []),
   ];
@@ -54,7 +57,7 @@ const mostDestinations = 4096;
 export function destinationRules(link: string, range: Prefix): PacketRule[] {
   const ip = protocolOf(range);
   const text = `oifname "${link}" ${ip} daddr ${range} update @${destinationSet} { ${ip} daddr }`;
-  return [{ name: 'record-destination', chain: 'departing', text }];
+  return [{ name: directPaths, chain: 'departing', text }];
 }
 
 /** Writes the set of these rules; empty without them. */

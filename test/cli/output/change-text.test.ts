@@ -43,18 +43,21 @@ it('a hosts file shows its first lines, and how many more there are', () => {
   expect(lines.slice(-1)).toEqual(['      and 9 more lines']);
 });
 
-it('packet rules show the names of those that differ, without hashes', () => {
+it('packet rules show the names of those that differ, each once, without tables, chains and hashes', () => {
   const before = [
     'forward cpn refuse-rest 1a2b3c',
     'forward cpn clamp-mss 111111',
     'postrouting cpn masquerade 222222',
+    'arriving cpn direct-paths 555555',
+    'departing cpn direct-paths 666666',
   ];
   const after = ['forward cpn refuse-rest 1a2b3c', 'forward cpn clamp-mss 333333', 'forward cpn accept-inward 444444'];
   const rules = change({ kind: 'firewall', target: 'inet cpn_cpn0', before, after });
   expect(describeWithLines(rules, { names, fileDiff: [] }).split('\n')).toEqual([
-    '  ~ firewall inet cpn_cpn0  (x)',
-    '      - postrouting: masquerade',
-    '      ~ forward: clamp mss',
-    '      + forward: accept inward',
+    '  ~ firewall cpn0  (x)',
+    '      - masquerade',
+    '      - direct paths',
+    '      ~ clamp mss',
+    '      + accept inward',
   ]);
 });

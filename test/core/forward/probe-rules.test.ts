@@ -11,12 +11,12 @@ const laptop = peer(3);
 const office = network([relay, laptop, peer(4)], { relay: 1 });
 const own = probeAddressOf(7, 3);
 
-function firewallOf(changes: Partial<NetworkMap> = {}, self = laptop): Firewall {
+function firewallOf(changes: Partial<NetworkMap> = {}, self = laptop, hasPaths = true): Firewall {
   const sysctls = { [disabledIpv6Key('default')]: '0', [ipv6Key]: '0' };
   const forwarding = { sysctls, receipt: [], others: [], hasNft: true };
   const map = { ...office, peers: office.peers.map((each) => (each.id === self.id ? self : each)), ...changes };
   const constraints = { ...usualConstraints, allowed: [everything] };
-  return desireFor(self, map, { forwarding, paths: [] }, constraints).firewall as Firewall;
+  return desireFor(self, map, { forwarding, ...(hasPaths && { paths: [] }) }, constraints).firewall as Firewall;
 }
 
 const textsOf = ({ rules }: Firewall, chain: string) =>
@@ -25,6 +25,16 @@ const textsOf = ({ rules }: Firewall, chain: string) =>
 const echoes = `iifname "cpn0" ip6 saddr fe80::/64 ip6 daddr ${own} icmpv6 type { echo-request, echo-reply } accept`;
 const fragments = `iifname "cpn0" ip6 saddr fe80::/64 ip6 daddr ${own} frag frag-off != 0 accept`;
 const closed = { rules: { rules: [], requiresEnforcement: false } };
+
+it.each([{}, closed])(
+  'the rules for direct paths have one name, by which a change of them is shown, with %j',
+  (changes) => {
+    const others = firewallOf(changes, laptop, false).rules.map(({ name }) => name);
+    const names = firewallOf(changes).rules.map(({ name }) => name);
+    expect(names.filter((name) => name !== 'direct-paths')).toEqual(others);
+    expect(new Set(names)).toContain('direct-paths');
+  },
+);
 
 describe('the rules for probe addresses', () => {
   it.each<[string, Firewall]>([
