@@ -26,6 +26,11 @@ export interface Observer {
   /** Only the WireGuard state. Null without the interface. @throws CommandFailed, MissingTool */
   device(link: string): Promise<Device | null>;
   links(): Promise<ReadonlySet<string>>;
+  /**
+   * The control socket of a WireGuard process that has this interface in another network namespace.
+   * Null if there is none.
+   */
+  foreignSocket?(link: string): Promise<string | null>;
   /** The route of a packet. `source` is an address of this host. Only Linux uses `packet`. */
   route(destination: Address, packet?: PacketOrigin): Promise<KernelRoute>;
   /** The address from which this host sends to `destination`. Null without a route. */

@@ -190,6 +190,7 @@ export class SimulatedHost {
       readRecentDestinations: async () => this.destinations,
       countSent: async () => this.sent,
       conflictingProcesses: async () => ['NetworkManager (pid 7)'],
+      foreignSocket: async () => null,
       links: async () => new Set(this.actual.link === null ? [] : [this.actual.link.name]),
       route: async (destination) => this.onRoute(destination),
       sourceAddress: async (destination) => this.sourceAddressTo(destination),

@@ -77,11 +77,14 @@ async function chooseInterface(tools: HostTools, wanted: string | null, states: 
     if ((await tools.store.readConfig(wanted)) !== null) {
       throw new NotOurs('the file', tools.store.configPath(wanted), 'choose another --interface, or move it away');
     }
+    const socket = (await tools.host.foreignSocket?.(wanted)) ?? null;
+    if (socket !== null) throw new NotOurs('the control socket', socket, 'choose another with --interface');
     return wanted;
   }
   for (let number = 0; number < mostInterfaces; number += 1) {
     const name = `cpn${number}`;
-    if (!ours.has(name) && !links.has(name) && (await tools.store.readConfig(name)) === null) return name;
+    if (ours.has(name) || links.has(name) || (await tools.store.readConfig(name)) !== null) continue;
+    if (((await tools.host.foreignSocket?.(name)) ?? null) === null) return name;
   }
   throw new NotOurs('every interface from cpn0 to', `cpn${mostInterfaces - 1}`, 'choose one with --interface');
 }

@@ -22,6 +22,7 @@ import { isTooLong, parseOutput, stderrOf } from '../process/command-error.ts';
 import { findTool } from '../process/find-tool.ts';
 import { OutputCache } from '../process/output-cache.ts';
 import { type Run, run as runHere, type Start, start as startHere } from '../process/run.ts';
+import { findForeignSocket } from '../wireguard/userspace.ts';
 import { watchDevices } from '../wireguard/watch-devices.ts';
 import { applyStep } from './apply-step.ts';
 import { findConflictingProcesses } from './conflicting-processes.ts';
@@ -61,6 +62,7 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Require
     device: (link) => observeDevice(run, parseLinkName(link), caches),
     apply: (step) => applyStep(run, step).finally(() => caches.routes.invalidate()),
     links: readLinkNames,
+    foreignSocket: findForeignSocket,
     resolve,
     route: (destination, packet) => getRoute(run, destination, packet),
     sourceAddress: findSourceAddress,

@@ -44,12 +44,18 @@ export async function waitForExit(link: string): Promise<void> {
   }
 }
 
-/** A socket that accepts belongs to another network namespace, any other to a killed process. */
+/**
+ * Returns the socket of this name if it accepts: without such an interface here, it belongs to
+ * another network namespace. `wg` prefers it to a kernel interface.
+ */
+export async function findForeignSocket(link: string): Promise<string | null> {
+  return (await isAnswering(link)) ? socketOf(link) : null;
+}
+
+/** A socket that does not accept belongs to a killed process. @throws NotOurs for another one */
 async function removeStaleSocket(link: string): Promise<void> {
-  if (!(await exists(link))) return;
-  if (await isAnswering(link)) {
-    throw new NotOurs('the control socket', socketOf(link), 'choose another name for the interface');
-  }
+  const socket = await findForeignSocket(link);
+  if (socket !== null) throw new NotOurs('the control socket', socket, 'choose another name for the interface');
   await removeSocket(link);
 }
 

@@ -86,6 +86,15 @@ describe('the interface of a first join', () => {
     expect([await links(), await tools.store.readConfig('wg7')]).toEqual([[], 'of another program\n']);
   });
 
+  it('is none of a WireGuard process in another network namespace, and if it is named, the key is not used', async () => {
+    const { simulated, tools, joinAs, links, asked } = await start();
+    simulated.actual = { ...simulated.actual, link: null };
+    tools.host.foreignSocket = async (link) => (link === 'cpn0' ? '/var/run/wireguard/cpn0.sock' : null);
+    await expect(joinAs({ interface: 'cpn0' })).rejects.toThrow('the control socket "/var/run/wireguard/cpn0.sock"');
+    expect([await links(), asked]).toEqual([[], []]);
+    expect((await joinAs()).state.interface).toBe('cpn1');
+  });
+
   it('is refused if a network at another control plane has it, without a request there', async () => {
     const { simulated, joinAs, asked } = await start([joined('cpn0')]);
     simulated.service.mapReplies = [answerWith({ ...mapAt('"2"', [two]), peers: [two] })];

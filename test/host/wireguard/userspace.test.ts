@@ -36,7 +36,10 @@ describe('WireGuard in user space', () => {
 
   test('of another network namespace is neither used nor changed', async () => {
     await using machine = await Machine.start();
+    expect(await machine.host.foreignSocket('cpn0')).toBeNull();
     const socket = await machine.sh('unshare --net wireguard-go cpn0 2>/dev/null; ls -i /run/wireguard');
+    expect(await machine.host.foreignSocket('cpn0')).toBe('/var/run/wireguard/cpn0.sock');
+    expect(await machine.host.foreignSocket('cpn1')).toBeNull();
     expect(await machine.host.observe(question)).toMatchObject({ link: null, device: null });
     await expect(machine.host.apply(create)).rejects.toMatchObject({ name: 'NotOurs' });
     await machine.host.apply(destroy);
