@@ -71,6 +71,7 @@ test('status, explain and doctor show the path, the latest attempt and the NAT',
     since: direct?.since,
   });
   expect(await run('set', '--no-direct-paths')).toMatch(/~ firewall cpn0 .*\n +- direct paths\n/);
+  expect(await run('status')).toContain('\noptions  --no-local-candidates --no-direct-paths\n');
   await eventually('the relay', async () =>
     (await peersOf()).some(({ name, path }) => name === 'tablet' && path === 'relayed'),
   );

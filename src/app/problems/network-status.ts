@@ -4,6 +4,7 @@ import type { SecretMatch } from '../../core/health/compare-secrets.ts';
 import type { SessionState } from '../../core/health/peer-health.ts';
 import type { Reachability } from '../../core/health/report/compose-report.ts';
 import type { Id, PeerId } from '../../core/map/model.ts';
+import type { Options } from '../../core/map/options.ts';
 import type { Problem } from '../../core/problems/problem.ts';
 import type { Change } from '../../core/reconcile/change.ts';
 import type { OutsideReport } from '../../core/routing/outside-report.ts';
@@ -34,6 +35,8 @@ export interface NetworkStatus {
   readonly pathMtu: { readonly peer: string; readonly measuredAt: string } | null;
   /** The relay that this host uses, and the one that the map names; null if it needs none. */
   readonly relay: { readonly peer: string; readonly named: string | null } | null;
+  /** Null if the state cannot be read. */
+  readonly options: Options | null;
   readonly peers: readonly PeerStatus[];
   readonly routes: readonly RouteStatus[];
   readonly drift: readonly Change[];

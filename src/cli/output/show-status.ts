@@ -11,6 +11,7 @@ import type { Certificate } from '../../core/tls/certificate.ts';
 import type { FormerMembership } from '../../store/former-networks.ts';
 import { describeChange } from './change-text.ts';
 import { bold, type Cell, describeBytes, dim, green, red, table, yellow } from './output.ts';
+import { describeOptions, optionsToJson } from './show-options.ts';
 import { cut, fold, type Narrowing } from './terminal/fit.ts';
 
 /** Bytes per second of a peer. Null if unknown. */
@@ -43,6 +44,7 @@ export function statusToJson(status: NetworkStatus) {
       path_mtu: { peer: status.pathMtu.peer, measured_at: status.pathMtu.measuredAt },
     }),
     ...(status.relay !== null && { relay: status.relay }),
+    ...(status.options !== null && { options: optionsToJson(status.options) }),
     peers: status.peers.map((peer) => ({
       id: peer.id,
       name: peer.name,
@@ -142,6 +144,8 @@ export function statusToText(
   const parts = [describeHead(status, columns)];
   if (status.reachability !== null) parts.push(...describeReachability(status.reachability));
   parts.push(...describeRules(status).map((line) => fold(line, columns)));
+  const options = status.options === null ? [] : describeOptions(status.options);
+  if (options.length > 0) parts.push(fold(dim(`options  ${options.join(' ')}`), columns));
   // Without an interface, the state of peers and routes is unknown.
   const isUp = status.state !== 'down';
   if (isUp && peers.length > 0) {

@@ -3,8 +3,9 @@ import type { NetworkStatus, PeerStatus } from '../../../src/app/problems/networ
 import { rateMeter } from '../../../src/cli/commands/status.ts';
 import { statusToJson, statusToText } from '../../../src/cli/output/show-status.ts';
 import { UnreadableFile } from '../../../src/core/errors/index.ts';
+import { defaultOptions, type Options, parseProbeTarget } from '../../../src/core/map/options.ts';
 import type { RefusedConnection } from '../../../src/core/rules/refused.ts';
-import { address } from '../../core/samples.ts';
+import { address, prefix } from '../../core/samples.ts';
 
 const peer: PeerStatus = {
   id: 1,
@@ -43,6 +44,7 @@ const office: NetworkStatus = {
   mtu: 1420,
   pathMtu: null,
   relay: null,
+  options: defaultOptions,
   peers: [peer],
   routes: [],
   drift: [],
@@ -80,6 +82,37 @@ describe('the status of a network whose MTU was measured', () => {
       path_mtu: { peer: 'edge-1', measured_at: '2026-11-22T12:00:00.000Z' },
     });
     expect(statusToJson(office)).not.toHaveProperty('path_mtu');
+  });
+});
+
+describe('the options in the status', () => {
+  const fixed = { ...defaultOptions, listenPort: 51_820 };
+  const options: Options = {
+    ...fixed,
+    ...{ mtu: 1380, directPaths: false, hosts: true, rotateEvery: 30 * 86_400, pin: 'strict' },
+    probes: [parseProbeTarget('192.168.50.5:22'), parseProbeTarget('192.168.50.6')],
+    maps: [{ route: prefix('10.201.1.0/24'), local: prefix('192.168.1.0/24') }],
+    allowRoutes: [prefix('0.0.0.0/0')],
+  };
+
+  it('are the flags that set them, in the text those that are not the default', () => {
+    const line = (given: Options) => statusToText({ ...office, options: given }, now).split('\n')[2];
+    expect(line(options)).toBe(
+      'options  --mtu 1380 --probe 192.168.50.5:22 --probe 192.168.50.6 --map 10.201.1.0/24=192.168.1.0/24 --hosts --pin strict --rotate-every 30d --no-direct-paths --allow-route 0.0.0.0/0',
+    );
+    expect(line({ ...fixed, rotateEvery: 5400 })).toBe('options  --rotate-every 90m');
+    for (const each of [defaultOptions, fixed]) expect(line(each)).not.toContain('options');
+  });
+
+  it('are all in JSON, unless the state cannot be read', () => {
+    expect(statusToJson({ ...office, options })).toMatchObject({
+      options: {
+        ...{ listen_port: 51_820, mtu: 1380, accept_routes: true, hosts: true, direct_paths: false, pin: 'strict' },
+        ...{ rotate_every: 2_592_000, probe: ['192.168.50.5:22', '192.168.50.6'], allow_route: ['0.0.0.0/0'] },
+        map: ['10.201.1.0/24=192.168.1.0/24'],
+      },
+    });
+    expect(statusToJson({ ...unreadable, options: null })).not.toHaveProperty('options');
   });
 });
 
