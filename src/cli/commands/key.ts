@@ -20,7 +20,7 @@ export const createKey: Command = {
   flags: {
     ...apiFlags,
     ...jsonFlag,
-    name: { kind: 'text', value: 'NAME', summary: 'what the key is for' },
+    name: { kind: 'text', value: 'NAME', summary: 'name of the key, not of the host: cpn join --name' },
     type: {
       kind: 'list',
       value: 'TYPE',

@@ -84,6 +84,10 @@ describe('the help of a command with two arguments', () => {
   });
 });
 
+it('the help of a key tells its name from that of a host', async () => {
+  expect(await helpOf('key', 'create')).toContain('--name NAME: name of the key, not of the host: cpn join --name');
+});
+
 describe('the help of a switch that may be on', () => {
   it.each([
     ['join', '--direct-paths', '--no-direct-paths turns it off'],
