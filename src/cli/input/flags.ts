@@ -1,4 +1,4 @@
-import { Refused } from '../../core/errors/index.ts';
+import { InvalidValue, Refused } from '../../core/errors/index.ts';
 
 export type Flags = Readonly<Record<string, Flag>>;
 
@@ -18,6 +18,13 @@ export interface Flag {
 /** True for a switch that may be on where it is not typed: only its `--no-` form turns it off. */
 export function mayBeOn({ kind, byDefault }: Flag): boolean {
   return kind === 'switch' && (byDefault === 'yes' || byDefault === 'unchanged');
+}
+
+/** Reads the value of a switch. @throws InvalidValue */
+export function readSwitch(name: string, text: string): boolean {
+  if (/^(1|true|yes|on)$/i.test(text)) return true;
+  if (/^(0|false|no|off)$/i.test(text)) return false;
+  throw new InvalidValue(name, text, 'is not yes or no');
 }
 
 /** The flags of every command that reads. */

@@ -1,5 +1,5 @@
 import { InvalidValue, WrongUsage } from '../../core/errors/index.ts';
-import type { Flags } from './flags.ts';
+import { type Flags, readSwitch } from './flags.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -114,9 +114,7 @@ export class Input {
   choice(flag: string): boolean | undefined {
     const value = this.#read(flag);
     if (value === undefined || typeof value === 'boolean') return value;
-    if (/^(1|true|yes|on)$/i.test(String(value))) return true;
-    if (/^(0|false|no|off)$/i.test(String(value))) return false;
-    throw new InvalidValue(this.nameOf(flag), String(value), 'is not yes or no');
+    return readSwitch(this.nameOf(flag), String(value));
   }
 
   /** The name of a flag for messages. If its value is from the environment, the variable. */

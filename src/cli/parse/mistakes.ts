@@ -20,7 +20,7 @@ export function refuseUnknownCommand(argv: readonly string[], commands: readonly
 }
 
 /** The command that a command line names, or undefined. */
-function findCommand(argv: readonly string[], commands: readonly Command[]): Command | undefined {
+export function findCommand(argv: readonly string[], commands: readonly Command[]): Command | undefined {
   const [first, second] = leadingWords(argv);
   return commands.find(({ name }) => name === first || name === `${first} ${second}`);
 }

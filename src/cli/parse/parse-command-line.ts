@@ -1,10 +1,10 @@
 import yargs, { type Argv } from 'yargs';
 import { WrongUsage } from '../../core/errors/index.ts';
 import { version } from '../../core/util/version.ts';
-import { type Flag, mayBeOn } from '../input/flags.ts';
+import { type Flag, mayBeOn, readSwitch } from '../input/flags.ts';
 import { helpColumns } from '../output/start-screen.ts';
 import { type Command, groups } from './command.ts';
-import { explainMistake, refuseUnknownCommand } from './mistakes.ts';
+import { explainMistake, findCommand, refuseUnknownCommand } from './mistakes.ts';
 
 /** Parses a command line and runs its command, or prints the requested help. @throws WrongUsage */
 export async function parseCommandLine(
@@ -15,7 +15,19 @@ export async function parseCommandLine(
   refuseUnknownCommand(argv, commands);
   const performGiven: PerformGiven = (command, values) => perform(command, restoreDashes(values));
   const program = describeProgram(argv, commands, performGiven);
-  await program.parseAsync(argv.map((word) => (word === '-' ? dash : word)));
+  const words = resolveSwitches(argv, findCommand(argv, commands));
+  await program.parseAsync(words.map((word) => (word === '-' ? dash : word)));
+}
+
+/** Replaces the value of a switch by the form without one: yargs reads all but `true` as no. */
+function resolveSwitches(argv: readonly string[], command: Command | undefined): readonly string[] {
+  return argv.map((word) => {
+    const [, name = '', value = ''] = /^--([^=]+)=(.*)$/s.exec(word) ?? [];
+    if (command?.flags[name]?.kind === 'switch') return readSwitch(`--${name}`, value) ? `--${name}` : `--no-${name}`;
+    const isOff = name.startsWith('no-') && command?.flags[name.slice(3)]?.kind === 'switch';
+    if (isOff) throw new WrongUsage(`--${name} takes no value`);
+    return word;
+  });
 }
 
 type PerformGiven = (command: Command, given: Readonly<Record<string, unknown>>) => Promise<void>;
