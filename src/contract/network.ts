@@ -28,7 +28,7 @@ export const PeerMessage = z
         ...oneAttempt,
         endpoints: Sockets.meta({
           description:
-            "The peer's, in the order in which to try them. Empty if the NATs of both leave no path: there is no attempt then.",
+            "The peer's, in the order in which to try them. Empty if the NATs of both leave no path, or the peer takes none: there is no attempt then.",
         }),
         observed: Sockets.optional().meta({ description: "The host's own, as connectors observe them." }),
         nats: z.object({ own: NatKind, peer: NatKind }).optional(),
@@ -36,6 +36,7 @@ export const PeerMessage = z
           description:
             'The kinds of endpoints that one side or both have. Both sides leave time for these, in the order of EndpointKind; without the field for all.',
         }),
+        declined: z.boolean().optional().meta({ description: 'True if the peer takes no direct paths.' }),
         start_in_ms: delay.meta({ description: 'Both sides start this many milliseconds from now.' }),
         first: z.boolean().meta({
           description:

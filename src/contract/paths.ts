@@ -37,7 +37,7 @@ export type EndpointKind = z.infer<typeof EndpointKind>;
 /** Why a host returned to the relay. */
 export const PathEnd = z.enum(['idle', 'lost', 'moved']).meta({
   description:
-    'idle: the pair exchanged no packets. lost: the peer did not answer. moved: the own addresses changed, or the host stops.',
+    'idle: the pair exchanged no packets. lost: the peer did not answer. moved: the own addresses changed, or the host itself ended the path.',
 });
 export type PathEnd = z.infer<typeof PathEnd>;
 
@@ -103,6 +103,9 @@ export const PathSignals = z
     }),
     failed: z.array(FailedAttempt).max(mostWanted).optional().meta({
       description: 'The attempt ended without a path.',
+    }),
+    declined: z.array(identifier).max(mostWanted).optional().meta({
+      description: 'In reply to `candidates` or `try`: the host takes no direct paths.',
     }),
     ended: z
       .array(z.object({ peer: identifier, why: PathEnd }))

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { pathEnds } from '../core/paths/direct-paths.ts';
 import { natLooks } from '../core/paths/nat-look.ts';
 import { attemptOutcomes, type PathRecords } from '../core/paths/path-record.ts';
 import { instant } from './files/file-schema.ts';
@@ -21,7 +22,7 @@ const attempt = v.object({
 const switched = v.object({
   to: v.picklist(['direct', 'relayed']),
   at: instant,
-  why: v.nullable(v.picklist(['idle', 'lost', 'moved'])),
+  why: v.nullable(v.picklist(pathEnds)),
 });
 
 const records = v.record(v.string(), v.object({ switched: v.nullable(switched), attempt: v.nullable(attempt) }));

@@ -30,7 +30,7 @@ export interface PairData {
   readonly askedAt?: number;
   /** True once the observation of one connector suffices. */
   readonly isLate?: boolean;
-  /** A peer that stated no endpoints in time: it may take no attempts. */
+  /** A peer that stated no endpoints in time, or that takes no direct paths. */
   readonly silent?: number;
   /** The peers that have proven the path. */
   readonly proven: readonly number[];
@@ -73,12 +73,8 @@ export function isLost({ state, at }: Pair, now: number): boolean {
   return state === 'direct' && now - at >= switchedMs;
 }
 
-/** @param by the peer that wants the path. One that was silent before is not held by the backoff */
-export function mayStart(pair: Pair | undefined, by: number, now: number): boolean {
-  if (pair === undefined) return true;
-  const { state, startedAt, nextAt, data } = pair;
-  const isBack = state === 'resting' && data.silent === by && now >= startedAt + shortestMs;
-  return state !== 'direct' && (now >= nextAt || isBack);
+export function mayStart(pair: Pair | undefined, now: number): boolean {
+  return pair === undefined || (pair.state !== 'direct' && now >= pair.nextAt);
 }
 
 export interface Start {
@@ -109,7 +105,7 @@ export function beginTrying(pair: Pair, now: number): Pair {
   return { ...pair, state: 'trying', at: now };
 }
 
-/** Ends an attempt in which no host sent anything: no endpoint was stated. */
+/** Ends an attempt for which a host stated no endpoint. */
 export function restShort(pair: Pair, now: number, silent?: number): Pair {
   const delay = Math.min(unsentMs * 2 ** Math.min(Math.max(pair.tries - 1, 0), 30), longestBackoffMs);
   const data = { ...pair.data, ...(silent !== undefined && { silent }) };
@@ -145,17 +141,19 @@ export function end(pair: Pair, why: PathEnd, now: number, random: number): Pair
 /**
  * The endpoints of a peer changed: a resting pair may begin soon. A member can change its endpoints
  * all the time, and each attempt costs the other host: after two resets, each one comes later.
+ *
+ * @param tries the attempts that count for the backoff of the next one
  */
-export function reconsider(pair: Pair, now: number): Pair {
-  const { state, tries, nextAt, startedAt, data } = pair;
+export function reconsider(pair: Pair, now: number, tries = 0): Pair {
+  const { state, nextAt, startedAt, data } = pair;
   // The hosts try what they got: the next attempt has the new endpoints.
   if (state === 'trying') return data.isOutdated ? pair : { ...pair, data: { ...data, isOutdated: true } };
   if (state !== 'resting') return pair;
   const resets = (data.resets ?? []).filter((at) => now - at < resetMs);
   const soon = Math.max(now, startedAt + shortestMs * 2 ** Math.max(0, resets.length - 1));
-  const isReset = tries === 0 && nextAt <= soon;
+  const isReset = pair.tries === tries && nextAt <= soon;
   if (isReset || soon > Math.max(now, nextAt)) return pair;
-  return { ...pair, tries: 0, nextAt: Math.min(nextAt, soon), data: { ...data, resets: [...resets, now] } };
+  return { ...pair, tries, nextAt: Math.min(nextAt, soon), data: { ...data, resets: [...resets, now] } };
 }
 
 function backoffOf(tries: number, random: number): number {

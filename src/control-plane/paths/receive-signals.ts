@@ -4,7 +4,7 @@ import { listPeersAmong } from '../store/peers/peer-lists.ts';
 import type { StoredPeer } from '../store/peers/peers.ts';
 import { conclude } from './conclude.ts';
 import { isHidden, isObserver, listObservers } from './observers.ts';
-import { end, isLost, isUnderWay, mayStart, type Pair, prove, reconsider, rest, start } from './pair.ts';
+import { end, isLost, isUnderWay, mayStart, type Pair, prove, reconsider, rest, restShort, start } from './pair.ts';
 import { firstAttempt, type Round } from './round.ts';
 import { saveObserved, saveOwn } from './statements.ts';
 
@@ -36,6 +36,7 @@ export async function receiveSignals(round: Round, caller: PeerCaller, signals: 
   const lost = ended.filter(({ peer, why }) => returnToRelay(round, self, peer, why) && why === 'lost');
   if (lost.length > 0) await observeAgain(round, [self, ...lost.map(({ peer }) => peer)]);
   for (const failed of (signals.failed ?? []).filter(isOther)) endAttempt(round, self, failed);
+  for (const peer of signals.declined ?? []) if (isOther({ peer })) decline(round, self, peer);
   for (const peer of moved) for (const pair of round.pairsOf(peer)) reconsiderIn(round, pair);
   for (const { peer, attempt } of (signals.proven ?? []).filter(isOther)) takeProof(round, self, peer, attempt);
   const wanted = [...new Set(signals.wanted ?? [])].filter((peer) => isOther({ peer }));
@@ -48,8 +49,8 @@ export async function receiveSignals(round: Round, caller: PeerCaller, signals: 
 
 /** Returns the sender and the peers that it names, if they are in the map. */
 async function listNamed({ db, network }: Round, self: number, signals: PathSignals): Promise<Map<number, StoredPeer>> {
-  const { wanted = [], observed = [], proven = [], failed = [], ended = [] } = signals;
-  const named = [...wanted, ...[...observed, ...proven, ...failed, ...ended].map(({ peer }) => peer)];
+  const { wanted = [], observed = [], proven = [], failed = [], declined = [], ended = [] } = signals;
+  const named = [...wanted, ...declined, ...[...observed, ...proven, ...failed, ...ended].map(({ peer }) => peer)];
   const ids = [...new Set([self, ...named])];
   const peers = await listPeersAmong(db, network.id, { ids, withOwnRoutes: false });
   return new Map(peers.map((peer) => [peer.id, peer]));
@@ -83,6 +84,15 @@ function endAttempt(round: Round, self: number, { peer, attempt, tried }: Failed
   else if (pair.state === 'resting' && pair.data.tried !== undefined) round.set(next);
 }
 
+/** Ends an attempt with a host that takes none. The other side gets that in place of endpoints. */
+function decline(round: Round, self: number, peer: number): void {
+  const pair = round.pairOf(self, peer);
+  if (pair === undefined || !isUnderWay(pair, round.now)) return;
+  round.set(restShort(pair, round.now, self));
+  const nothing = { attempt: pair.attempt, endpoints: [], start_in_ms: 0, first: false };
+  round.send(peer, { kind: 'try', data: { peer: self, ...nothing, declined: true } });
+}
+
 function takeProof(round: Round, self: number, peer: number, attempt: number): void {
   const pair = round.pairOf(self, peer);
   if (pair?.state !== 'trying' || pair.attempt !== attempt || !isUnderWay(pair, round.now)) return;
@@ -96,8 +106,8 @@ function takeProof(round: Round, self: number, peer: number, attempt: number): v
     round.send(to, { kind: 'switch', data: { peer: about, attempt, switch_in_ms: switchInMs } });
 }
 
-function reconsiderIn(round: Round, pair: Pair): void {
-  const next = reconsider(pair, round.now);
+function reconsiderIn(round: Round, pair: Pair, tries = 0): void {
+  const next = reconsider(pair, round.now, tries);
   if (next !== pair) round.set(next);
 }
 
@@ -121,8 +131,10 @@ async function startWanted(
   for (const peer of wanted) {
     const pair = round.pairOf(self, peer.id);
     if (pair && isLost(pair, now)) returnToRelay(round, self, peer.id, 'lost');
+    // It takes paths again. A peer that is silent each time must not begin attempts without end.
+    if (pair?.data.silent === self) reconsiderIn(round, pair, pair.tries);
   }
-  const due = wanted.filter((peer) => mayStart(round.pairOf(self, peer.id), self, now) && isHidden(peer));
+  const due = wanted.filter((peer) => mayStart(round.pairOf(self, peer.id), now) && isHidden(peer));
   if (due.length === 0 || !isHidden(sender)) return;
   const observers = await listObservers(round.db, network.id);
   if (!isStated) round.send(self, { kind: 'candidates', data: { peers: due.map(({ id }) => id) } });

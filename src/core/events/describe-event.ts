@@ -109,7 +109,7 @@ function describePath({ path, via, why }: Event['details']): string {
 export const pathEnds: Readonly<Record<PathEnd, string>> = {
   idle: 'they exchanged no packets',
   lost: 'one got no answer from the other',
-  moved: 'the addresses of one changed, or it stopped',
+  moved: 'the addresses of one changed, or it ended the path',
 };
 
 const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : null);

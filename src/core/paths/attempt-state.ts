@@ -9,6 +9,8 @@ export interface TryMessage {
   readonly peer: PeerId;
   readonly attempt: number;
   readonly endpoints: readonly string[];
+  /** True if the peer takes no direct paths. */
+  readonly declined?: boolean | undefined;
   /** Of this host, as connectors observe them. */
   readonly observed?: readonly string[] | undefined;
   readonly nats?: { readonly own: NatKind; readonly peer: NatKind } | undefined;

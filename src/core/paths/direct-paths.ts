@@ -13,7 +13,8 @@ export interface DirectPath {
   readonly peer: PeerId;
   /** Null for a path of an earlier process. */
   readonly attempt: number | null;
-  readonly by: ProvenBy;
+  /** Null for a path of an earlier process: either proof counts. */
+  readonly by: ProvenBy | null;
   /** `proven`: the service has not sent the moment of the switch yet. */
   readonly state: 'proven' | 'switching' | 'direct';
   /** When the state began; the moment of the switch while switching. */
@@ -73,15 +74,16 @@ export type Counters = Pick<ActualPeer, 'rxBytes' | 'txBytes' | 'keepalive'>;
 export type PathAction =
   /** Moves the peer's address to the path, now. */
   | { readonly do: 'switch'; readonly peer: PeerId }
-  /** Tests the path within 700 ms: by an echo, or without IPv6 by any answer through the tunnel. */
-  | { readonly do: 'probe'; readonly peer: PeerId; readonly by: ProvenBy }
+  /** Tests the path within 700 ms: by echoes, or without IPv6 by any answer through the tunnel. */
+  | { readonly do: 'probe'; readonly peer: PeerId; readonly by: DirectPath['by'] }
   /** Moves the address back to the relay, and removes the peer. `why` is for the service. */
   | { readonly do: 'return'; readonly peer: PeerId; readonly why: PathEnd | null }
   /** Removes a peer that never carried packets. `why` is for the service: the peer may use it. */
   | { readonly do: 'forget'; readonly peer: PeerId; readonly why: PathEnd | null };
 
-/** Why a host returns to the relay, in the contract's terms. */
-export type PathEnd = 'idle' | 'lost' | 'moved';
+/** Why a host returns to the relay. `removed`: by a command or another program. */
+export const pathEnds = ['idle', 'lost', 'moved', 'removed'] as const;
+export type PathEnd = (typeof pathEnds)[number];
 
 interface Handled {
   readonly paths: readonly DirectPath[];
@@ -125,7 +127,7 @@ export function resumePaths(peers: readonly PeerId[], now: number): readonly Dir
     ...{
       peer,
       attempt: null,
-      by: 'probe',
+      by: null,
       state: 'direct',
       at: now,
       isProbed: false,
@@ -231,13 +233,12 @@ function observe(path: DirectPath, counters: Counters | null, now: number): Hand
   const { peer, state, at } = path;
   if (state === 'proven') return now < at + switchWithinMs ? { path, actions: [] } : end(path, 'lost');
   if (state === 'switching') return { path, actions: [] };
-  // Another program removed the peer, or the network did.
-  if (counters === null) return end(path, 'lost');
+  if (counters === null) return end(path, 'removed');
   const flow = trackFlow(path.flow, counters, path.isProbed, now);
   if (now - flow.usedAt >= idleMs) return end(path, 'idle');
   const isQuiet = flow.unansweredSince !== null && now - flow.unansweredSince >= quietMs;
   const isSilent = flow.uncheckedSince !== null && now - flow.heardAt >= silentMs;
-  const isDue = path.by === 'probe' && flow.uncheckedSince !== null && now - flow.uncheckedSince >= checkMs;
+  const isDue = flow.uncheckedSince !== null && now - flow.uncheckedSince >= checkMs;
   const probes = (isQuiet || isSilent || isDue || path.hasMissed) && !path.isProbed;
   return {
     path: { ...path, flow, isProbed: path.isProbed || probes },

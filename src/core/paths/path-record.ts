@@ -22,10 +22,10 @@ export interface PathSwitch {
 }
 
 /**
- * Nothing was tried after `blocked`, as the NATs of both hosts leave no path, and after
- * `no-endpoints`, as no connector observed both hosts.
+ * Nothing was tried after `blocked`, as the NATs of both hosts leave no path, after `no-endpoints`,
+ * as no connector observed both hosts, and after `declined`, as the peer takes no direct paths.
  */
-export const attemptOutcomes = ['proven', 'failed', 'blocked', 'no-endpoints'] as const;
+export const attemptOutcomes = ['proven', 'failed', 'blocked', 'no-endpoints', 'declined'] as const;
 export type AttemptOutcome = (typeof attemptOutcomes)[number];
 
 export interface AttemptRecord {

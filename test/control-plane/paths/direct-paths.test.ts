@@ -116,6 +116,33 @@ test('with a host that takes no messages no attempt starts, and its wait goes on
   await untilPairs(([pair]) => pair?.state === 'gathering');
 });
 
+test('a host that takes no paths ends an attempt, the other one learns why, and it may take one soon again', async () => {
+  const { one, two, relay, state, take, pairs, untilPairs, plane } = await startPaths();
+  // A statement of shortly before counts otherwise.
+  await state(two, { candidates: ['[2001:db8::2]:51820'] });
+  await state(one, { candidates: ['[2001:db8::1]:51820'], wanted: [two.id] });
+  expect(await take(two)).toMatchObject([{ kind: 'candidates' }]);
+  await state(two, { declined: [one.id] });
+  await untilPairs(([pair]) => pair?.state === 'resting');
+  expect(await take(one)).toMatchObject([{ kind: 'try', data: { peer: two.id, endpoints: [], declined: true } }]);
+  expect(await take(two)).toEqual([]);
+  // No attempt is under way any more.
+  await state(two, { declined: [one.id] });
+  await state(relay, observedAs('203.0.113.3:4711', one, two));
+  expect(await take(one)).toEqual([]);
+  // Each time it is silent, the next attempt comes later.
+  const starts: number[] = [];
+  for (let second = 0; second < 600; second += 1) {
+    plane.clock.advance(1000);
+    const [before] = await pairs();
+    await state(two, { declined: [one.id], wanted: [one.id] });
+    const [after] = await pairs();
+    if (before?.attempt !== after?.attempt) starts.push(second);
+  }
+  expect(starts.length).toBeGreaterThan(2);
+  expect(starts.length).toBeLessThan(15);
+});
+
 test('after a failure a pair rests, for longer each time, until endpoints of either change', async () => {
   const office = await startPaths();
   const { one, two, state, take, plane } = office;

@@ -51,15 +51,14 @@ describe('the backoff', () => {
 
   test('is over at its instant', () => {
     const { nextAt, ...pair } = rest(trying, now, 0.5);
-    const startsAt = (at: number) => mayStart({ ...pair, nextAt }, 5, at);
+    const startsAt = (at: number) => mayStart({ ...pair, nextAt }, at);
     expect([startsAt(nextAt - 1), startsAt(nextAt)]).toEqual([false, true]);
-    expect([mayStart(undefined, 5, now), mayStart(directOf(now), 5, now + 99 * minute)]).toEqual([true, false]);
+    expect([mayStart(undefined, now), mayStart(directOf(now), now + 99 * minute)]).toEqual([true, false]);
   });
 
-  test('is over for a peer that was silent, and now wants the path itself', () => {
-    const pair = restShort({ ...begin(), tries: 9 }, now + 3000, 3);
-    expect([3, 5].map((by) => mayStart(pair, by, now + 5000))).toEqual([true, false]);
-    expect(mayStart(pair, 3, now + 4999)).toBe(false);
+  test('of an attempt without endpoints has the peer that stated none, until the next one', () => {
+    const pair = restShort(begin(), now + 3000, 3);
+    expect(pair).toMatchObject({ nextAt: now + 4000, data: { silent: 3 } });
     expect(begin(pair).data.silent).toBeUndefined();
   });
 
@@ -89,7 +88,7 @@ describe('the backoff', () => {
     const starts: number[] = [];
     for (let at = now; at < now + 120 * minute; at += 1000) {
       pair = reconsider(pair, at);
-      if (!mayStart(pair, 5, at)) continue;
+      if (!mayStart(pair, at)) continue;
       pair = rest(begin(pair, at), at, 0.5);
       starts.push((at - now) / 1000);
     }
@@ -103,7 +102,7 @@ describe('the backoff', () => {
     for (let at = now; at < now + 120 * minute; at += 6 * minute) {
       pair = rest(begin(rest(begin(pair, at), at, 0.5), at + minute), at + minute, 0.5);
       pair = reconsider(pair, at + 6 * minute);
-      expect([mayStart(pair, 5, at + 6 * minute), pair.tries]).toEqual([true, 0]);
+      expect([mayStart(pair, at + 6 * minute), pair.tries]).toEqual([true, 0]);
     }
   });
 });

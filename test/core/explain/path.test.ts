@@ -27,7 +27,8 @@ describe('the check of a path', () => {
     expect(pathOf(addRecord({}, 4, { attempt }))).toBe(
       'relayed; attempt 60 s ago, no path was found: 192.168.2.9:51820 no answer, ' +
         '203.0.113.9:4711 a handshake, but no answer to probes; this host: a NAT that keeps the port; ' +
-        'laptop: a symmetric NAT, with another port for each destination',
+        'laptop: a symmetric NAT, with another port for each destination; ' +
+        'UDP passes: large packets may not, or a firewall of a host drops echoes from the tunnel, ICMPv6 in fe80::/64 or ICMP',
     );
   });
 
@@ -54,7 +55,17 @@ describe('the check of a path', () => {
 
   it('names other reasons where both NATs allow a path', () => {
     const nats = { own: 'port-kept', peer: 'port-changed' } as const;
-    expect(pathOf(addRecord({}, 4, { attempt: { ...attempt, nats } }))).toMatch(/; these NATs allow a path: look for /);
+    const tried = attempt.tried.slice(0, 1);
+    expect(pathOf(addRecord({}, 4, { attempt: { ...attempt, tried, nats } }))).toMatch(
+      /; these NATs allow a path: look for /,
+    );
+  });
+
+  it('states that direct paths are off on the peer', () => {
+    const declined = { ...attempt, outcome: 'declined', tried: [] } as const;
+    expect(pathOf(addRecord({}, 4, { attempt: declined }))).toBe(
+      'relayed; attempt 60 s ago: direct paths are off on laptop',
+    );
   });
 
   it('states that the NATs of both leave no path', () => {

@@ -164,6 +164,19 @@ describe('a path', () => {
     }
   });
 
+  it('is probed after 30 s of use too where a handshake proved it, or an earlier process', () => {
+    const ofHandshake = direct('handshake').at(400, { event: 'probed', peer: 2, isAnswered: true });
+    for (const [paths, by] of [
+      [ofHandshake, 'handshake'],
+      [new Paths(resumePaths([2], 0)), null],
+    ] as const) {
+      const probes = Array.from({ length: 40 }, (_, at) => at + 1).flatMap((second) => {
+        return paths.see(second * 1_000, second * 96, second * 5_000).actions;
+      });
+      expect(probes).toEqual([{ do: 'probe', peer: 2, by }]);
+    }
+  });
+
   it('is probed after 30 s of use, and left if two full-size probes are not answered while packets arrive', () => {
     const probe = { do: 'probe', peer: 2, by: 'probe' };
     const miss = { event: 'probed', peer: 2, isAnswered: false } as const;
@@ -194,7 +207,7 @@ describe('a path', () => {
     const still = direct().at(1_000, { event: 'moved' }).at(1_100, { event: 'probed', peer: 2, isAnswered: true });
     expect([still.actions, still.used]).toEqual([[], [2]]);
     expect(direct().at(1_000, { event: 'observed', peers: none }).actions).toEqual([
-      { do: 'return', peer: 2, why: 'lost' },
+      { do: 'return', peer: 2, why: 'removed' },
     ]);
     expect(new Paths().at(0, proven()).at(10, { event: 'moved' }).actions).toEqual([
       { do: 'forget', peer: 2, why: 'moved' },

@@ -30,8 +30,6 @@ const anyIpv6 = parseAddress('2001:db8::1');
 const mostObservers = 8;
 /** Milliseconds from the proof of a path until the control plane names the moment of its switch. */
 const expectedMs = 1_500;
-/** Milliseconds for the pass that explains why a path is gone. Packets wait for its end. */
-const refreshMs = 1_000;
 /** The most endpoints in one request, as in the contract. */
 const mostObserved = 64;
 
@@ -65,6 +63,8 @@ export class PathListener implements PassListener {
   /** Peers whose endpoints the control plane requested. */
   readonly #asked = new Set<number>();
   readonly #observing = new CoalescedWork(() => this.#stateObserved());
+  /** Peers that await the endpoints of this host. */
+  readonly #stateTo = new Set<number>();
   readonly #stating = new CoalescedWork(() => this.#stateCandidates());
   /** Peers whose paths ended when this host moved. */
   readonly #moved = new Set<number>();
@@ -86,12 +86,14 @@ export class PathListener implements PassListener {
     this.#trigger = trigger;
     this.#renewWait = renewWait;
     this.#recorder = new PathRecorder(tools, link);
-    const candidates = (evaluation: Evaluation) => this.#candidates(evaluation);
-    this.#signals = new PathSignals(tools, () => this.#evaluation, candidates);
+    this.#signals = new PathSignals(
+      tools,
+      () => this.#evaluation,
+      (evaluation) => this.#candidates(evaluation),
+    );
     this.#paths = new PathsInUse(tools, link, {
       evaluation: () => this.#evaluation,
       peers: () => this.#peers,
-      refresh: () => this.#refresh(),
       onGone: (peers, why) => {
         for (const peer of peers) this.#signals.end(peer, why);
       },
@@ -147,9 +149,16 @@ export class PathListener implements PassListener {
       for (const peer of data.peers) this.#asked.add(peer);
       return this.#observing.request();
     }
-    if (kind === 'candidates') return this.#stating.request();
+    if (kind === 'candidates') {
+      for (const peer of data.peers) this.#stateTo.add(peer);
+      return this.#stating.request();
+    }
     const evaluation = await this.#readEvaluation();
-    if (evaluation === null || !(await this.#readOptions(evaluation)).directPaths) return;
+    if (evaluation === null) return;
+    if (!(await this.#readOptions(evaluation)).directPaths) {
+      if (kind === 'try') await this.#signals.send({ declined: [Number(data.peer)] });
+      return;
+    }
     if (kind === 'try') return this.#try(evaluation, data);
     if (kind === 'return') return this.#paths.handle({ event: 'return', peer: data.peer });
     return this.#paths.handle({ event: 'switch', ...data, roundTrip: this.#signals.roundTrip });
@@ -158,8 +167,12 @@ export class PathListener implements PassListener {
   /** States the endpoints of this host in one request for all peers that await them meanwhile. */
   async #stateCandidates(): Promise<void> {
     const evaluation = await this.#readEvaluation();
-    if (evaluation === null || !(await this.#readOptions(evaluation)).directPaths) return;
-    if (!this.#ending.signal.aborted) await this.#signals.send({ candidates: await this.#candidates(evaluation) });
+    const peers = [...this.#stateTo].slice(0, mostPairs);
+    for (const peer of peers) this.#stateTo.delete(peer);
+    if (this.#stateTo.size > 0) this.#stating.request();
+    if (evaluation === null || this.#ending.signal.aborted) return;
+    const candidates = await this.#candidates(evaluation);
+    await this.#signals.send(candidates === null ? { declined: peers } : { candidates });
   }
 
   /** States the endpoints of all peers that were named meanwhile in one request. */
@@ -172,24 +185,23 @@ export class PathListener implements PassListener {
     await this.#signals.send({ observed: this.#observed.state(this.#evaluation, peers) });
   }
 
-  /** The endpoints of this host. The connectors observe the one of now by a packet. */
-  async #candidates(evaluation: Evaluation): Promise<string[]> {
+  /**
+   * The endpoints of this host; null if it takes no direct paths. The connectors observe the one of
+   * now by a packet.
+   */
+  async #candidates(evaluation: Evaluation): Promise<string[] | null> {
     const { actual, desired, state, taken } = evaluation;
+    const { directPaths, localCandidates } = await this.#readOptions(evaluation);
+    if (!directPaths) return null;
     const observers = state.membership.map.peers.filter(
       ({ type, endpoint }) => type === 'connector' && endpoint !== null,
     );
     for (const { address } of observers.slice(0, mostObservers)) await this.#tools.host.triggerHandshake(address);
     const { listenPort = null } = actual.device ?? {};
-    if (listenPort === null || !(await this.#readOptions(evaluation)).localCandidates) return [];
+    if (listenPort === null || !localCandidates) return [];
     const tunnel = { range: state.membership.map.cidr, routes: [...taken, ...desired.routes] };
     const source6 = await this.#tools.host.sourceAddress(anyIpv6);
     return findLocalCandidates(actual.underlay, listenPort, tunnel, source6).map(formatEndpoint);
-  }
-
-  async #refresh(): Promise<void> {
-    this.#isStale = true;
-    this.#trigger();
-    await Promise.race([this.#readEvaluation(), this.#tools.sleep(refreshMs, this.#ending.signal)]);
   }
 
   /** The latest evaluation; after a move, the next one. */
@@ -228,8 +240,9 @@ export class PathListener implements PassListener {
   }
 
   async #request(wanted: readonly number[], evaluation: Evaluation): Promise<void> {
-    const isTaken = await this.#signals.send({ wanted: [...wanted], candidates: await this.#candidates(evaluation) });
-    if (!isTaken) for (const peer of wanted) this.#requests.forget(peer);
+    const candidates = await this.#candidates(evaluation);
+    if (candidates === null || (await this.#signals.send({ wanted: [...wanted], candidates }))) return;
+    this.#signals.want(wanted);
   }
 
   async #try(evaluation: Evaluation, message: TryMessage): Promise<void> {
@@ -240,7 +253,8 @@ export class PathListener implements PassListener {
       return;
     if (message.endpoints.length === 0) {
       const { own, peer: other } = message.nats ?? {};
-      const outcome = own === 'symmetric' || other === 'symmetric' ? 'blocked' : 'no-endpoints';
+      const isBlocked = own === 'symmetric' || other === 'symmetric';
+      const outcome = message.declined ? 'declined' : isBlocked ? 'blocked' : 'no-endpoints';
       if (outcome === 'no-endpoints') this.#requests.hurry(peer.id);
       return this.#recorder.attempted(peer.id, message, { own: listOwn(evaluation), tried: [], outcome });
     }
@@ -310,7 +324,7 @@ export class PathListener implements PassListener {
     this.#destinations.hurry();
     if (to === 'direct') this.#signals.settle(id);
     if (why === null) return;
-    if (why !== 'idle') this.#renewWait();
+    if (why === 'lost' || why === 'moved') this.#renewWait();
     this.#signals.end(id, why);
     // A path that stopped answering may be possible again soon; after a move, from the new place.
     if (why === 'lost') this.#signals.want([id]);

@@ -12,6 +12,9 @@ const pauses = { first: 500, last: 8_000 } as const;
 /** Milliseconds to the control plane and back, until it was measured. */
 const usualRoundTrip = 100;
 
+/** The contract has no word for a path that a command removed. */
+const statedEnds = { idle: 'idle', lost: 'lost', moved: 'moved', removed: 'moved' } as const;
+
 /**
  * What this host states about direct paths. The other side of a path cannot reach this host until
  * it has an end of the path: ends are stated until the control plane has them.
@@ -19,7 +22,7 @@ const usualRoundTrip = 100;
 export class PathSignals {
   readonly #tools: Tools;
   readonly #evaluation: () => Evaluation | null;
-  readonly #candidates: (evaluation: Evaluation) => Promise<string[]>;
+  readonly #candidates: (evaluation: Evaluation) => Promise<string[] | null>;
   readonly #ends = new Map<number, PathEnd>();
   readonly #wanted = new Set<number>();
   #stop: AbortSignal = AbortSignal.abort();
@@ -27,11 +30,11 @@ export class PathSignals {
   #roundTrip = usualRoundTrip;
   #wake = () => {};
 
-  /** @param candidates the endpoints of this host, for a statement of now */
+  /** @param candidates the endpoints of this host; null if it takes no direct paths */
   constructor(
     tools: Tools,
     evaluation: () => Evaluation | null,
-    candidates: (evaluation: Evaluation) => Promise<string[]>,
+    candidates: (evaluation: Evaluation) => Promise<string[] | null>,
   ) {
     this.#tools = tools;
     this.#evaluation = evaluation;
@@ -83,9 +86,10 @@ export class PathSignals {
         await woken;
         continue;
       }
+      const candidates = wanted.length === 0 ? null : await this.#candidates(evaluation);
       const isTaken = await this.send({
-        ...(ends.length > 0 && { ended: ends.map(([peer, why]) => ({ peer, why })) }),
-        ...(wanted.length > 0 && { wanted, candidates: await this.#candidates(evaluation) }),
+        ...(ends.length > 0 && { ended: ends.map(([peer, why]) => ({ peer, why: statedEnds[why] })) }),
+        ...(candidates !== null && { wanted, candidates }),
       });
       if (isTaken) {
         for (const [peer, why] of ends) if (this.#ends.get(peer) === why) this.#ends.delete(peer);

@@ -1,5 +1,5 @@
 import { CpnError, expectCpnError } from '../../../core/errors/index.ts';
-import type { ProvenBy } from '../../../core/paths/attempt-state.ts';
+import type { EchoRequest } from '../../../core/health/path-mtu.ts';
 import {
   areAnswered,
   type DirectPath,
@@ -35,8 +35,6 @@ export interface PathContext {
   readonly evaluation: () => Evaluation | null;
   /** The peers to which direct paths may exist. */
   readonly peers: () => ReadonlyMap<number, PathPeer>;
-  /** Resolves after a pass, or after a while without one. */
-  readonly refresh: () => Promise<void>;
   /** Called with paths that ended without a switch. The peers may use them. */
   readonly onGone: (peers: readonly number[], why: PathEnd) => void;
   /** Called after a switch. `why` is null for a direct path, and if the peer returned. */
@@ -151,7 +149,7 @@ export class PathsInUse {
   }
 
   /** Without an answer, or a way to get one, the path ends. Others do not wait for it. */
-  async #probe(peer: PathPeer, by: ProvenBy, { desired }: Evaluation): Promise<void> {
+  async #probe(peer: PathPeer, by: DirectPath['by'], { desired }: Evaluation): Promise<void> {
     let isAnswered = false;
     try {
       isAnswered = await this.#answers(peer, by, desired);
@@ -162,22 +160,27 @@ export class PathsInUse {
   }
 
   /**
-   * True if full-size packets pass. Without IPv6 on both sides, packets of the network test that.
-   * A firewall may drop echoes of any size: then a small answer is enough.
+   * True if packets of all sizes pass. Without IPv6 on both sides, packets of the network test
+   * that. A firewall may drop echoes of any size: then another answer is enough.
    */
-  async #answers({ address, probeAddress }: PathPeer, by: ProvenBy, desired: Evaluation['desired']): Promise<boolean> {
+  async #answers(
+    { address, probeAddress }: PathPeer,
+    by: DirectPath['by'],
+    desired: Evaluation['desired'],
+  ): Promise<boolean> {
     const { host } = this.#tools;
     const from = probesFrom(this.#link, desired);
-    const full = { bytes: desired.config.mtu, count: 2 };
-    if (from !== null && by === 'probe')
-      return (await host.probeSize?.(probeAddress, { ...full, from }, probeMs)) ?? false;
-    const [isFull, isSmall] = await Promise.all(
-      // The peer may switch a moment later.
-      [desired.config.mtu, smallBytes]
-        .map((bytes) => ({ bytes, count: 4 }))
-        .map((request) => host.probeSize?.(address, request, probeMs) ?? false),
-    );
-    return isFull || (!isSmall && (await host.isTcpReachable(address, probeMs)));
+    const probe = (to: PathPeer['address'], more: Pick<EchoRequest, 'count' | 'from'>) =>
+      Promise.all(
+        [desired.config.mtu, smallBytes].map((bytes) => host.probeSize?.(to, { bytes, ...more }, probeMs) ?? false),
+      );
+    if (from !== null && by !== 'handshake') {
+      const [isFull, isSmall] = await probe(probeAddress, { count: 2, from });
+      if (by === 'probe' || isFull || isSmall) return isFull === true && isSmall === true;
+    }
+    // The peer may switch a moment later.
+    const [isFull, isSmall] = await probe(address, { count: 4 });
+    return isFull && isSmall ? true : !isFull && !isSmall && (await host.isTcpReachable(address, probeMs));
   }
 
   /** Observes the paths for as long as there are any. At the end, only those in use stay. */
@@ -225,12 +228,6 @@ export class PathsInUse {
     const traffic = await readTraffic(this.#tools, this.#link);
     // A failed reading proves nothing. The network has a connector at least.
     if (traffic.size === 0) return;
-    const isMissing = ({ peer, state }: DirectPath) => {
-      const { publicKey } = this.#context.peers().get(Number(peer)) ?? {};
-      return state === 'direct' && publicKey !== undefined && !traffic.has(publicKey);
-    };
-    // A command may have removed it, for a reason that the next pass finds. All others are lost.
-    if (this.#paths?.some(isMissing)) await this.#context.refresh();
     const peers = [...this.#context.peers().values()].flatMap(({ id, publicKey }) => {
       const counters = traffic.get(publicKey);
       return counters === undefined ? [] : [[id, counters] as const];

@@ -25,7 +25,7 @@ export function addPathRoute(app: App, { pathLimit }: Context, paths: Pick<Direc
         'By a host, with its own token. Two hosts without an endpoint reach each other through a relay, until they have a direct path.',
         'Replies come as messages of the kinds observe, candidates, try, switch and return, to the hosts that take them. Entries for the',
         'host itself, and for peers that are not in the map, are ignored. No other host receives endpoints than the two of a pair, and the',
-        'revision of the network stays as it is. 30 requests at once, and one more every 2 seconds: then it is a 429.',
+        'revision of the network stays as it is. 30 requests at once, and one more every second: then it is a 429.',
       ].join('\n'),
       params: NetworkPath,
       body: PathSignals,

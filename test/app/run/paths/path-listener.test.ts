@@ -160,7 +160,10 @@ it('takes no attempt after the operator turned direct paths off, and observes ot
   await pass();
   send(attempt, { kind: 'observe', data: { peers: [2] } });
   await until(() => signals.length > 0);
-  expect(signals).toMatchObject([{ observed: [{ peer: 2 }] }]);
+  await until(() => signals.length > 3);
+  const declined = { declined: [3] };
+  expect(signals.filter(({ observed }) => observed === undefined)).toEqual([declined, declined, declined]);
+  expect(signals.find(({ observed }) => observed !== undefined)).toMatchObject({ observed: [{ peer: 2 }] });
   expect(entry()).toBeUndefined();
 });
 
@@ -176,7 +179,7 @@ it('ends a path for the other side as soon as a pass removed it', async () => {
   expect(signals.slice(1)).toEqual([{ ended: [{ peer: 3, why: 'moved' }] }]);
 });
 
-it('does not take a path as lost that a command removed with the option', async () => {
+it('does not take a path as lost that a command removed, and requests none once the option is off', async () => {
   await using started = await start();
   const { host, send, until, signals, triggered, pass, clock } = started;
   await prove(started);
@@ -186,9 +189,10 @@ it('does not take a path as lost that a command removed with the option', async 
   const before = triggered();
   await host.tools.store.write({ ...joined, options: { ...joined.options, directPaths: false } });
   await passNetwork(host.tools, 'cpn0', { map: null, resolved: null }, { withinMs: 1 });
+  // Before the next pass of the daemon.
+  host.destinations = [laptop.address];
   host.sent = 7;
   await until(() => triggered() > before);
-  await pass();
   for (let turn = 0; turn < 20; turn += 1) await clock.advance();
   expect(signals.slice(1)).toEqual([{ ended: [{ peer: 3, why: 'moved' }] }]);
 });
@@ -314,6 +318,21 @@ it('keeps a path that still answers after an event of the uplink, and probes it 
   await until(() => host.seconds > 1_020);
   expect(sizes).toContain(1_420);
   expect([entry()?.allowedIps.length, signals.length]).toEqual([2, 1]);
+});
+
+it.each([
+  ['large', (bytes: number) => bytes < 1_000],
+  ['small', (bytes: number) => bytes > 1_000],
+])('leaves a path that no longer carries %s packets', async (_, passes) => {
+  await using started = await start();
+  const { host, send, until, signals, triggered, listener } = started;
+  await prove(started);
+  send(agreed);
+  await until(() => triggered() > 0);
+  host.onEcho = (to, bytes) => to === probeAddressOf(network, 3) && passes(bytes);
+  listener.move();
+  await until(() => signals.length > 1);
+  expect(signals.at(-1)).toEqual({ ended: [{ peer: 3, why: 'moved' }] });
 });
 
 it('requests a path again as soon as the control plane answers', async () => {

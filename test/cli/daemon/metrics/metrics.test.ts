@@ -53,7 +53,7 @@ describe('metrics of a daemon', () => {
     expect(valuesOf(text, 'cpn_failovers_total', 'interface')).toEqual({ cpn0: 0 });
     expect(valuesOf(text, 'cpn_peer_paths', 'path')).toEqual({ direct: 1, relayed: 1 });
     expect(valuesOf(text, 'cpn_path_attempts_total', 'outcome')).toEqual({
-      ...{ proven: 1, failed: 0, blocked: 0, 'no-endpoints': 0 },
+      ...{ proven: 1, failed: 0, blocked: 0, 'no-endpoints': 0, declined: 0 },
     });
     expect(valuesOf(text, 'cpn_path_switches_total', 'to')).toEqual({ direct: 1, relayed: 0 });
     expect(valuesOf(text, 'cpn_api_failures_total', 'operation', 'error')).toEqual({ 'read_map Unreachable': 1 });
