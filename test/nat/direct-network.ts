@@ -120,7 +120,7 @@ export class DirectNetwork implements AsyncDisposable {
         const both = await Promise.all([this.isDirect(one, other), this.isDirect(other, one)]);
         return both.every((each) => each === isDirect);
       },
-      { timeoutMs: 120_000 },
+      { timeoutMs: 240_000 },
     );
   }
 
