@@ -19,7 +19,7 @@ export class Worker {
   readonly #program: Program;
   /** The host's state before its first join. */
   #fresh = '';
-  /** The state before each reply; null until the host is prepared. */
+  /** The state before each reply; null until the host is prepared, and before a reply that undoes the join. */
   #before: { readonly to: MaliciousReply['to']; readonly state: string; readonly files: string } | null = null;
   /** How many replies it received since the last comparison as a whole. */
   #unseen = 0;
@@ -36,7 +36,7 @@ export class Worker {
   async try(reply: MaliciousReply): Promise<readonly string[]> {
     const { to, outcome } = reply;
     const others = this.#before?.to === to ? [] : await this.finish();
-    await this.#prepare(to);
+    await this.#prepare(reply);
     const { sent } = this.#server;
     await this.#server.send(reply.name, this.#self);
     const result = await this.#request(to);
@@ -66,9 +66,8 @@ export class Worker {
   async #judgeState({ to, outcome }: MaliciousReply): Promise<string[]> {
     const before = this.#before;
     const isTaken = !('refused' in outcome);
-    const isUndone = 'refused' in outcome ? outcome.undone === true : to === 'enrolment';
     if (isTaken && to === 'enrolment') await this.#begin();
-    if (isUndone) {
+    if (isUndone({ to, outcome })) {
       this.#before = null;
       return compare(this.#fresh, await readHost(this.#host));
     }
@@ -88,8 +87,8 @@ export class Worker {
     return complaints.map((each) => `after the last ${count} replies ${each}`);
   }
 
-  /** Prepares the host for such a reply: joined, or in the middle of a join after a reply that does not decode. */
-  async #prepare(to: MaliciousReply['to']): Promise<void> {
+  /** Prepares the host for a reply: joined, or in the middle of a join after a reply that does not decode. */
+  async #prepare({ to, outcome }: MaliciousReply): Promise<void> {
     if (this.#before?.to === to) return;
     await this.#begin();
     this.#fresh ||= await readHost(this.#host);
@@ -97,6 +96,8 @@ export class Worker {
     const { exitCode, stderr } = await this.#request('enrolment');
     if (exitCode !== (to === 'map' ? 0 : 1)) throw new Error(`${this.#host.name} cannot begin: ${stderr}`);
     await this.#readSecrets();
+    // Nothing is compared with the middle of a join that is undone.
+    if (isUndone({ to, outcome })) return;
     // A second time, for the copy that the store keeps.
     if (to === 'map') await this.#receiveTrueMap();
     else await this.#request('enrolment');
@@ -139,6 +140,11 @@ export class Worker {
     const { stdout } = await this.#host.exec(['wg', 'pubkey'], { input: privateKey });
     this.#self = stdout.trim();
   }
+}
+
+/** True where the host must be as before its first join: the reply undoes the join, or the host left the network since. */
+function isUndone({ to, outcome }: Pick<MaliciousReply, 'to' | 'outcome'>): boolean {
+  return 'refused' in outcome ? outcome.undone === true : to === 'enrolment';
 }
 
 function compare(before: string, after: string): string[] {
