@@ -6,7 +6,8 @@
 const { readFileSync, writeFileSync, writeSync } = require('node:fs');
 const { createInterface } = require('node:readline');
 const { Readable } = require('node:stream');
-// With the code that V8 made of it at the build.
+// With the code that V8 made of it at the build: V8 takes it with this process's flags too, which the loader does not expect.
+process.execArgv.length = 0;
 const { runProgram } = require('../../dist/load.cjs').load('./main.cjs');
 
 const output = { stdout: '', stderr: '' };
