@@ -275,7 +275,7 @@ const TABLE: readonly Rule[] = [
     may: [...BASICS, 'src/core/net/', 'src/core/map/', 'src/core/routing/topology/'],
     types: ['src/contract/', 'src/core/host-state/'],
   },
-  { files: 'src/core/names/', may: [...BASICS, 'src/core/net/', 'src/core/map/'] },
+  { files: 'src/core/names/', may: [...BASICS, 'src/core/net/', 'src/core/map/', 'node:url'] },
   { files: 'src/core/host-state/', may: [...BASICS, 'src/core/net/'] },
   { files: 'src/core/pins/', may: [...BASICS, 'src/core/net/', 'src/core/map/'] },
   {

@@ -77,6 +77,32 @@ const Routes = z.array(text(32)).max(50, { error: 'must be at most 50 routes' })
 const spreadUse =
   'True to spread hosts over the connectors of a route that are healthy, have the same priority and masquerade: each host uses the one that it gets by rendezvous hashing of its id.';
 
+/** DNS servers behind a route, and the domains whose names they resolve. */
+export const RouteDns = z
+  .object({
+    route: text(32).meta({ description: 'A route of the network.', example: '192.168.50.0/24' }),
+    dns_servers: z
+      .array(text(15))
+      .min(1, { error: 'must name a DNS server' })
+      .max(3, { error: 'must be at most 3 DNS servers' })
+      .meta({ description: 'IPv4 addresses in the route, in the order of preference.' }),
+    // core/names/domain.ts parses each one.
+    domains: z
+      .array(text(253))
+      .min(1, { error: 'must name a domain' })
+      .max(16, { error: 'must be at most 16 domains' })
+      .meta({
+        description:
+          'DNS domains, with all names below them: two labels or more, in lower case, without a trailing dot. A request may have names in Unicode; the reply has their A-labels.',
+        example: ['corp.example'],
+      }),
+  })
+  .meta({ id: 'RouteDns' });
+export type RouteDns = z.infer<typeof RouteDns>;
+
+const routeDnsUse = 'The domains behind routes. Each route has one entry, and each domain is in one.';
+const RouteDnsList = z.array(RouteDns).max(16, { error: 'must be at most 16 entries' });
+
 export const CreateNetwork = z
   .object({
     name: requiredText(120),
@@ -85,6 +111,7 @@ export const CreateNetwork = z
     routes: Routes.optional(),
     vpn_type: z.literal('wireguard').optional(),
     spread: z.boolean().optional().meta({ description: spreadUse }),
+    route_dns: RouteDnsList.optional().meta({ description: routeDnsUse }),
   })
   .meta({ id: 'CreateNetwork' });
 export type CreateNetwork = z.infer<typeof CreateNetwork>;
@@ -114,6 +141,9 @@ export const ChangeNetwork = z
       .optional()
       .meta({ description: `${maxAgeUse} Null for no bound.` }),
     spread: z.boolean().optional().meta({ description: spreadUse }),
+    route_dns: RouteDnsList.optional().meta({
+      description: `${routeDnsUse} All entries from now on; empty for none. Without the field, a route that is removed takes its entry along.`,
+    }),
   })
   .meta({ id: 'ChangeNetwork' });
 export type ChangeNetwork = z.infer<typeof ChangeNetwork>;
@@ -136,6 +166,7 @@ export const NetworkSummary = z
       .boolean()
       .optional()
       .meta({ description: `${spreadUse} Absent means false.` }),
+    route_dns: RouteDnsList.optional().meta({ description: `${routeDnsUse} Absent without any.` }),
   })
   .meta({ id: 'NetworkSummary' });
 export type NetworkSummary = z.infer<typeof NetworkSummary>;

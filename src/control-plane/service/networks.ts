@@ -1,8 +1,9 @@
-import type { ChangeNetwork, CreateNetwork, Network, NetworkSummary } from '../../contract/network.ts';
+import type { ChangeNetwork, CreateNetwork, Network, NetworkSummary, RouteDns } from '../../contract/network.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
 import type { Caller } from '../domain/caller.ts';
 import { readFields } from '../domain/field-rules.ts';
 import { coveringRoute, parsePrivateRange, parseRoutes } from '../domain/network-rules.ts';
+import { ofRoutes, readRouteDns } from '../domain/route-dns.ts';
 import { checkExpectedRoutes, readRoutes } from '../domain/route-edits.ts';
 import { InvalidRequest, NotFound } from '../errors.ts';
 import { toNetwork, toNetworkSummary } from '../push/to-contract.ts';
@@ -25,9 +26,9 @@ export async function listNetworks({ db }: Context, caller: Caller, slice: Slice
 }
 
 export async function createNetwork(context: Context, caller: Caller, asked: CreateNetwork): Promise<Network> {
-  const { range, routes } = readNewNetwork(context, asked);
+  const { range, routes, route_dns } = readNewNetwork(context, asked);
   const { name, description = '', spread = false } = asked;
-  const fields = { name, description, range, routes, spread };
+  const fields = { name, description, range, routes, spread, route_dns };
   return transact(context.db, async (transaction) => {
     const author = await requireAuthor(context, transaction, caller);
     const now = context.now().toISOString();
@@ -38,24 +39,31 @@ export async function createNetwork(context: Context, caller: Caller, asked: Cre
       now,
       makeNonce(context.random),
     );
-    const { name, description, private_cidr, routes, spread } = toNetworkSummary(network);
+    const { name, description, private_cidr, routes, spread, route_dns } = toNetworkSummary(network);
     await record(transaction, author, {
       action: 'network.create',
       target: targetOf(network),
-      details: { name, description, private_cidr, routes, ...(spread && { spread }) },
+      details: { name, description, private_cidr, routes, ...(spread && { spread }), ...(route_dns && { route_dns }) },
     });
     return toNetwork(network, []);
   });
 }
 
-/** Parses the range and routes of a new network; a missing range is null. */
-export function readNewNetwork(context: Context, asked: CreateNetwork): { range: Prefix; routes: Prefix[] };
+interface NewNetwork {
+  readonly range: Prefix;
+  readonly routes: Prefix[];
+  readonly route_dns: RouteDns[];
+}
+
+/** Parses range, routes and domains of a new network; a missing range is null. */
+export function readNewNetwork(context: Context, asked: CreateNetwork): NewNetwork;
 export function readNewNetwork(context: Context, asked: Partial<CreateNetwork>): object;
 export function readNewNetwork({ allowPublicRoutes }: Context, asked: Partial<CreateNetwork>): object {
-  const { private_cidr: cidr, routes = [] } = asked;
+  const { private_cidr: cidr, route_dns = [] } = asked;
   return readFields((read) => {
     const range = cidr === undefined ? null : read(() => parsePrivateRange(cidr));
-    return { range, routes: read(() => parseRoutes(routes, range ?? null, allowPublicRoutes)) };
+    const routes = read(() => parseRoutes(asked.routes ?? [], range ?? null, allowPublicRoutes));
+    return { range, routes, route_dns: readRouteDns(read, route_dns, routes ?? null) };
   });
 }
 
@@ -69,11 +77,11 @@ export async function changeNetwork(
   return withRevision(context, async (transaction, revise, append) => {
     const network = await lockNetwork(transaction, caller, id);
     const author = await requireAuthor(context, transaction, caller);
-    const { routes } = readChange(context, network, asked);
+    const { routes, route_dns } = readChange(context, network, asked);
     const { name = network.name, description = network.description } = asked;
     const { map_max_age_seconds = network.map_max_age_seconds } = asked;
     const { spread = network.spread } = asked;
-    const changed = { name, description, routes, map_max_age_seconds, spread };
+    const changed = { name, description, routes, map_max_age_seconds, spread, route_dns };
     const details = changedFields(network, changed);
     if (Object.keys(details).length === 0) return loadNetwork(transaction, caller, id);
     checkExpectedRoutes('network', network.routes, asked.expected_routes);
@@ -92,7 +100,13 @@ export async function checkChange(context: Context, caller: Caller, id: number, 
 }
 
 function readChange({ allowPublicRoutes }: Context, network: store.StoredNetwork, asked: ChangeNetwork) {
-  return readFields((read) => ({ routes: readRoutes(read, network, asked, allowPublicRoutes) }));
+  return readFields((read) => {
+    const routes = readRoutes(read, network, asked, allowPublicRoutes);
+    const route_dns = asked.route_dns
+      ? readRouteDns(read, asked.route_dns, routes ?? null)
+      : ofRoutes(network.route_dns, routes ?? []);
+    return { routes, route_dns };
+  });
 }
 
 /** Hosts would have to do without a covered endpoint, on which all of them may depend. */

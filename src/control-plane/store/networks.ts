@@ -1,5 +1,7 @@
 import type { Selectable } from 'kysely';
+import type { RouteDns } from '../../contract/network.ts';
 import type { Address, Prefix } from '../../core/net/cidr.ts';
+import { ofRoutes } from '../domain/route-dns.ts';
 import { NotFound } from '../errors.ts';
 import { insertChanges, type Revision } from './changes.ts';
 import { locksRows } from './database.ts';
@@ -17,10 +19,11 @@ export interface StoredNetwork extends Revision {
   readonly lastingNonce: string | null;
   readonly relay: number | null;
   readonly spread: boolean;
+  readonly route_dns: readonly RouteDns[];
 }
 
 export type NetworkFields = Partial<
-  Pick<StoredNetwork, 'name' | 'description' | 'routes' | 'map_max_age_seconds' | 'spread'>
+  Pick<StoredNetwork, 'name' | 'description' | 'routes' | 'map_max_age_seconds' | 'spread' | 'route_dns'>
 >;
 
 export async function listNetworks(db: Db, organizationId: number, slice: Slice): Promise<StoredPage<StoredNetwork>> {
@@ -71,7 +74,8 @@ export async function readOrganizationOf(db: Db, id: number): Promise<number> {
 export async function insertNetwork(
   db: Db,
   organizationId: number,
-  network: Pick<StoredNetwork, 'name' | 'description' | 'range' | 'routes'> & { readonly spread?: boolean },
+  network: Pick<StoredNetwork, 'name' | 'description' | 'range' | 'routes'> &
+    Partial<Pick<StoredNetwork, 'spread' | 'route_dns'>>,
   now: string,
   nonce: string,
 ): Promise<StoredNetwork> {
@@ -89,6 +93,7 @@ export async function insertNetwork(
       created_at: now,
       lasting_nonce: nonce,
       spread: network.spread ? 1 : 0,
+      route_dns: JSON.stringify(network.route_dns ?? []),
     })
     .returningAll()
     .executeTakeFirstOrThrow();
@@ -104,7 +109,7 @@ export async function reviseNetwork(
   db: Db,
   id: number,
   nonce: string,
-  { routes, spread, ...fields }: NetworkFields = {},
+  { routes, spread, route_dns, ...fields }: NetworkFields = {},
 ): Promise<number | undefined> {
   const row = await db
     .updateTable('networks')
@@ -115,6 +120,7 @@ export async function reviseNetwork(
       ...fields,
       ...(routes && { routes: JSON.stringify(routes) }),
       ...(spread !== undefined && { spread: spread ? 1 : 0 }),
+      ...(route_dns && { route_dns: JSON.stringify(route_dns) }),
     }))
     .where('id', '=', id)
     .returning('revision')
@@ -168,17 +174,20 @@ export async function reuseAddress(db: Db, id: number, address: string): Promise
 }
 
 function toNetwork(row: Selectable<Tables['networks']>): StoredNetwork {
+  const routes: Prefix[] = JSON.parse(row.routes);
   return {
     id: row.id,
     name: row.name,
     description: row.description,
     range: row.private_cidr as Prefix,
-    routes: JSON.parse(row.routes),
+    routes,
     revision: row.revision,
     nonce: row.nonce,
     map_max_age_seconds: row.map_max_age_seconds,
     lastingNonce: row.lasting_nonce,
     relay: row.relay,
     spread: row.spread === 1,
+    // An earlier version that shares the database removes routes without their entries.
+    route_dns: ofRoutes(JSON.parse(row.route_dns), routes),
   };
 }

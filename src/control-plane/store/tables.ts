@@ -62,6 +62,8 @@ export interface Tables {
     relay: number | null;
     /** 1 if hosts spread over equal connectors, else 0. */
     spread: Generated<number>;
+    /** The entries of the contract's RouteDns. */
+    route_dns: Generated<string>;
   };
   /** The rules of a network. A network whose rules were never set has no row, and is open. */
   network_rules: {

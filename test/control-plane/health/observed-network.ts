@@ -70,7 +70,7 @@ export function observedNetwork(
     network: {
       ...{ id: 1, name: 'office', description: '', range: parsePrefix('10.77.0.0/24') },
       ...{ routes: [parsePrefix(lan), parsePrefix(lab)], revision: 1, nonce: 'n' },
-      ...{ map_max_age_seconds: null, lastingNonce: 'n', relay: null, spread: false },
+      ...{ map_max_age_seconds: null, lastingNonce: 'n', relay: null, spread: false, route_dns: [] },
     },
     isClosed: false,
     revision: { revision: 1, nonce: 'n' },

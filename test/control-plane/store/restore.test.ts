@@ -7,7 +7,7 @@ import { Secret } from '../../../src/core/crypto/secret.ts';
 import type { NetworkMap } from '../../../src/core/map/model.ts';
 import { connectPeerService } from '../../api/described-service.ts';
 import { databaseFor, postgres } from '../databases.ts';
-import { enroll, makeFolder, openPlane, type Plane, withDatabase } from '../harness.ts';
+import { enroll, makeFolder, makeNetwork, openPlane, type Plane, withDatabase } from '../harness.ts';
 import { asSuperuser } from '../postgres-server.ts';
 import { makeOffice } from '../push/long-poll.ts';
 
@@ -86,6 +86,28 @@ describe('a host that was away while an earlier copy of the database was put bac
       await again.server.close();
     }
   });
+});
+
+test('the domains behind routes are those of the restored network', async () => {
+  const dataDir = makeFolder();
+  const route = '192.168.50.0/24';
+  const before = [{ route, dns_servers: ['192.168.50.53'], domains: ['corp.example'] }];
+  const first = await openPlane({ dataDir });
+  const token = await first.signIn('owner');
+  const id = await makeNetwork(first, token, { routes: [route], route_dns: before });
+  await first.server.close();
+  const restore = await copyDatabase(dataDir);
+
+  const lost = await openPlane({ dataDir });
+  const { body } = await lost.call('PATCH', `/api/networks/${id}`, { token, body: { route_dns: [] } });
+  expect('route_dns' in body.data).toBe(false);
+  await lost.server.close();
+  await restore();
+
+  const again = await openPlane({ dataDir });
+  const whole = await again.call('GET', `/api/networks/${id}`, { token, headers: { 'if-none-match': body.data.etag } });
+  await again.server.close();
+  expect([whole.status, whole.body.data.route_dns]).toEqual([200, before]);
 });
 
 describe('a control plane whose database fails over to one that lagged behind', () => {

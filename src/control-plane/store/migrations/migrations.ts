@@ -396,6 +396,12 @@ export const migrations: Readonly<Record<string, Migration>> = {
     ] as const)
       await db.schema.createIndex(`${of}_${column}`).on(of).column(column).execute();
   },
+  '0029-route-dns': async (db) => {
+    await db.schema
+      .alterTable('networks')
+      .addColumn('route_dns', 'text', (column) => column.notNull().defaultTo('[]'))
+      .execute();
+  },
 };
 
 /** The tables whose lists are read in pages, with the column of the owner of a list. */
