@@ -16,6 +16,7 @@ export const aliases = {
     maxAge: ['map_max_age_seconds'],
     relay: ['relay'],
     spread: ['spread'],
+    routeDns: ['route_dns'],
     rules: ['rules'],
     vpnType: ['vpn_type', 'vpnType'],
     revision: ['revision'],

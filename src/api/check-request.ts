@@ -13,7 +13,10 @@ export function checkRequest<Schema extends z.ZodType>(schema: Schema, request: 
 function invalidValue(error: z.ZodError, request: unknown): InvalidValue {
   const [issue] = error.issues;
   const path = issue?.path ?? [];
-  const field = path.map((key) => (typeof key === 'number' ? `[${key}]` : String(key))).join('');
+  const field = path
+    .map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`))
+    .join('')
+    .slice(1);
   const value = path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], request);
   return new InvalidValue(
     field,

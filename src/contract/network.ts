@@ -82,7 +82,7 @@ export const RouteDns = z
   .object({
     route: text(32).meta({ description: 'A route of the network.', example: '192.168.50.0/24' }),
     dns_servers: z
-      .array(text(15))
+      .array(text(39))
       .min(1, { error: 'must name a DNS server' })
       .max(3, { error: 'must be at most 3 DNS servers' })
       .meta({ description: 'IPv4 addresses in the route, in the order of preference.' }),

@@ -158,6 +158,11 @@ describe('networks', () => {
     ['description', { description: 'a'.repeat(1001) }, 'must be at most 1000 characters'],
     ['routes', { routes: Array(51).fill('192.168.10.0/24') }, 'must be at most 50 routes'],
     ['routes[1]', { routes: ['192.168.10.0/24', '1'.repeat(33)] }, 'must be at most 32 characters'],
+    [
+      'route_dns[0].domains',
+      { route_dns: [{ route: '192.168.10.0/24', dns_servers: ['192.168.10.1'], domains: [] }] },
+      'must name a domain',
+    ],
     ['vpn_type', { vpn_type: 'openvpn' as 'wireguard' }, 'must be wireguard'],
     ['name', { name: 7 as unknown as string }, 'must be of type string'],
   ])('are not made with a bad %s', async (field, changes, rule) => {

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { CreateEnrollmentKey, EnrollmentKey, NewEnrollmentKey } from '../../contract/enrollment-key.ts';
-import type { NetworkSummary as NetworkSummaryReply } from '../../contract/network.ts';
+import { type NetworkSummary as NetworkSummaryReply, RouteDns } from '../../contract/network.ts';
 import { type Peer as PeerReply, PeerType } from '../../contract/peer.ts';
 import { parsePeerKey } from '../../core/crypto/keys.ts';
 import type { Secret } from '../../core/crypto/secret.ts';
@@ -200,6 +200,8 @@ function showFields(peer: Peer): Partial<NetworkPeer> {
 
 function decodeSummary(network: Field): NetworkSummary {
   const { id, name, cidr, routes, maxAge, spread } = decodeNetwork(network);
+  // Ignores other values: another service may use the word differently.
+  const routeDns = z.array(RouteDns).safeParse(network.find(aliases.network.routeDns)?.value);
   return {
     id,
     name,
@@ -210,5 +212,6 @@ function decodeSummary(network: Field): NetworkSummary {
     revision: network.find(aliases.network.revision)?.integer() ?? null,
     ...(maxAge !== undefined && { map_max_age_seconds: maxAge }),
     ...(spread && { spread }),
+    ...(routeDns.success && routeDns.data.length > 0 && { route_dns: routeDns.data }),
   };
 }

@@ -8,6 +8,7 @@ import { bold, endStep, green, note, print, printJson, progress, warn } from '..
 import { awaitPending, noteDeletion } from '../output/pending-hosts.ts';
 import { type Command, theNetwork } from '../parse/command.ts';
 import { maxAgeFlag, readMaxAge, requireMaxAge } from '../parse/max-age-flag.ts';
+import { readRouteDns, requireRouteDns, routeDnsFlag } from '../parse/route-dns-flag.ts';
 import { prepareRoutes, readRouteFlags } from '../parse/route-flags.ts';
 import { refuseTakenName } from './network.ts';
 
@@ -25,6 +26,11 @@ export const updateNetwork: Command = {
     'remove-route': { kind: 'list', value: 'CIDR', summary: 'remove an advertised route' },
     route: { kind: 'list', value: 'CIDR', summary: 'replace all advertised routes' },
     routes: { kind: 'switch', summary: '--no-routes: remove all advertised routes' },
+    'route-dns': {
+      ...routeDnsFlag,
+      summary: `replace all: ${routeDnsFlag.summary}; "none" removes all`,
+      choices: ['none'],
+    },
     ...maxAgeFlag,
     spread: {
       kind: 'switch',
@@ -36,6 +42,7 @@ export const updateNetwork: Command = {
     'cpn network update office --route 192.168.50.0/24 --route 192.168.60.0/24',
     'cpn network update office --max-age 24h',
     'cpn network update office --spread',
+    'cpn network update office --route-dns 192.168.50.0/24=192.168.50.53,corp.example',
   ],
   async run(input) {
     const name = input.text('name');
@@ -43,20 +50,23 @@ export const updateNetwork: Command = {
     const routes = readRouteFlags(input);
     const map_max_age_seconds = readMaxAge(input);
     const spread = input.choice('spread');
+    const route_dns = readRouteDns(input);
     const changes = {
       ...(spread !== undefined && { spread }),
+      ...(route_dns && { route_dns }),
       ...(name !== undefined && { name }),
       ...(description !== undefined && { description }),
       ...(map_max_age_seconds !== undefined && { map_max_age_seconds }),
     };
     if (Object.keys(changes).length === 0 && routes === null) {
       throw new WrongUsage(
-        'there is nothing to change; give --name, --description, --add-route, --remove-route, --route, --no-routes, --max-age or --spread',
+        'there is nothing to change; give --name, --description, --add-route, --remove-route, --route, --no-routes, --route-dns, --max-age or --spread',
       );
     }
     const service = await openAdmin(input);
     if (map_max_age_seconds !== undefined) await requireMaxAge(service);
     if (spread !== undefined) await requireSpread(service);
+    if (route_dns) await requireRouteDns(service);
     const id = await findNetwork(service, input.argument('network') ?? '');
     if (name !== undefined) await refuseTakenName(service, name, id);
     const routeChanges = await prepareRoutes(service, id, routes, input);

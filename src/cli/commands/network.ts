@@ -9,6 +9,7 @@ import { apiFlags, jsonFlag } from '../input/flags.ts';
 import { bold, green, note, print, printJson, table, warn } from '../output/output.ts';
 import { findOutdatedProfiles, peersToJson, peerTable, warnOutdated } from '../output/peer-table.ts';
 import { type Command, theNetwork } from '../parse/command.ts';
+import { readRouteDns, requireRouteDns, routeDnsFlag } from '../parse/route-dns-flag.ts';
 import { readEnforcement } from '../rules/open-rules.ts';
 
 export const listNetworks: Command = {
@@ -20,16 +21,22 @@ export const listNetworks: Command = {
     const networks = await (await openAdmin(input)).listNetworks();
     if (input.switch('json')) printJson({ networks });
     else if (networks.length === 0) note('there is no network yet; create one with "cpn network create"');
-    else
-      print(
-        table(
-          ['id', 'name', 'range', 'routes'],
-          networks.map((each) => [String(each.id), each.name, each.private_cidr, each.routes.join(', ')]),
-        ),
-      );
+    else print(networkTable(networks));
     return exitCodes.done;
   },
 };
+
+/** Shows the domains behind routes only if there are any. */
+function networkTable(networks: Awaited<ReturnType<AdminService['listNetworks']>>): string {
+  const hasDomains = networks.some(({ route_dns }) => route_dns !== undefined);
+  return table(
+    ['id', 'name', 'range', 'routes', ...(hasDomains ? ['domains'] : [])],
+    networks.map(({ id, name, private_cidr, routes, route_dns = [] }) => [
+      ...[String(id), name, private_cidr, routes.join(', ')],
+      ...(hasDomains ? [route_dns.flatMap(({ domains }) => domains).join(', ')] : []),
+    ]),
+  );
+}
 
 export const createNetwork: Command = {
   name: 'network create',
@@ -40,18 +47,22 @@ export const createNetwork: Command = {
     name: { kind: 'text', value: 'NAME', summary: 'up to 120 characters' },
     cidr: { kind: 'text', value: 'CIDR', summary: 'private range for the addresses of its peers' },
     route: { kind: 'list', value: 'CIDR', summary: 'LAN prefix behind the connectors' },
+    'route-dns': routeDnsFlag,
     description: { kind: 'text', value: 'TEXT', summary: 'what the network is for' },
   },
   examples: ['cpn network create --name office --cidr 10.77.0.0/24 --route 192.168.50.0/24'],
   async run(input) {
     const description = input.text('description');
+    const route_dns = readRouteDns(input);
     const request = {
       name: input.need('name'),
       private_cidr: parsePrefix(input.need('cidr', 'example: --cidr 10.77.0.0/24'), '--cidr'),
       routes: input.list('route').map((text) => parsePrefix(text, '--route')),
       ...(description !== undefined && { description }),
+      ...(route_dns && { route_dns }),
     };
     const service = await openAdmin(input);
+    if (route_dns) await requireRouteDns(service);
     await refuseTakenName(service, request.name);
     const network = await service.createNetwork(request);
     if (input.switch('json')) printJson(network);
@@ -84,6 +95,11 @@ export const showNetwork: Command = {
     );
     if (network.map_max_age_seconds !== undefined) {
       print(`\nmaximum age of a map on connectors: ${describeSeconds(network.map_max_age_seconds)}`);
+    }
+    for (const { route, dns_servers, domains } of network.route_dns ?? []) {
+      print(
+        `\ndomains behind ${printable(route)}: ${printable(domains.join(', '))}; DNS: ${printable(dns_servers.join(', '))}`,
+      );
     }
     if (enforcement !== null) print('\nclosed: what no rule allows is denied; "cpn rules show" shows the rules');
     if (network.spread) print('\nhosts spread over equal connectors that masquerade');

@@ -85,6 +85,7 @@ const flagOf: Readonly<Record<string, string>> = {
   peer_types: 'type',
   private_cidr: 'cidr',
   remove_routes: 'remove-route',
+  route_dns: 'route-dns',
   routes: 'route',
 };
 

@@ -40,6 +40,7 @@ export type AdminFeature =
   | 'network-route-edits'
   | 'network-map-age'
   | 'network-spread'
+  | 'network-route-dns'
   | 'network-expected-routes'
   | 'peer-suspension'
   | 'peer-expiry'
@@ -117,6 +118,7 @@ const adminPlaces: Readonly<Record<AdminFeature, FeaturePath>> = {
   'enroll-profile': { ...enroll, field: 'profile' },
   'network-map-age': { ...changeNetwork, field: 'map_max_age_seconds' },
   'network-spread': { ...changeNetwork, field: 'spread' },
+  'network-route-dns': { ...changeNetwork, field: 'route_dns' },
   'network-route-edits': { ...changeNetwork, field: 'add_routes' },
   'network-expected-routes': { ...changeNetwork, field: 'expected_routes' },
   'peer-suspension': { ...changePeer, field: 'suspended' },

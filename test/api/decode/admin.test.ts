@@ -66,10 +66,21 @@ describe('a peer, for an administrator', () => {
 });
 
 describe('a network, for an administrator', () => {
-  test.each([{ map_max_age_seconds: 300 }, { relay: 2 }, { spread: true }])('has %o', (fields) => {
-    const body = networkBody(fields);
-    expect(decodeWholeNetwork(body, source)).toEqual(body);
-  });
+  const entry = { route: '192.168.10.0/24', dns_servers: ['192.168.10.53'], domains: ['corp.example'] };
+  test.each([{ map_max_age_seconds: 300 }, { relay: 2 }, { spread: true }, { route_dns: [entry] }])(
+    'has %o',
+    (fields) => {
+      const body = networkBody(fields);
+      expect(decodeWholeNetwork(body, source)).toEqual(body);
+    },
+  );
+
+  test.each([[[]], [7], ['corp.example'], [[{ ...entry, domains: 'corp.example' }]]])(
+    'has no domains where route_dns is %j',
+    (route_dns) => {
+      expect('route_dns' in decodeWholeNetwork(networkBody({ route_dns }), source)).toBe(false);
+    },
+  );
 });
 
 describe('an enrolment key', () => {

@@ -26,6 +26,13 @@ function skippedOf(body: unknown): string {
 const withPeer = (changes: object) => networkBody({ peers: [peerBody(1), peerBody(2, changes)] });
 
 describe('a map', () => {
+  test.each([[[{ route: '192.168.10.0/24', dns_servers: ['192.168.10.53'], domains: ['corp.example'] }]], [7]])(
+    'is the same with domains behind routes, which hosts do not use: %j',
+    (route_dns) => {
+      expect(decode({ data: networkBody({ route_dns }) }, '"12"')).toEqual(decode({ data: networkBody() }, '"12"'));
+    },
+  );
+
   test('is decoded into typed values', () => {
     expect(decode({ data: networkBody() }, '"12"')).toEqual({
       id: 7,

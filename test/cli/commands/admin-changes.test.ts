@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import * as events from '../../../src/app/inspect/events.ts';
 import * as admin from '../../../src/cli/admin.ts';
 import { events as eventsCommand } from '../../../src/cli/commands/events.ts';
-import { createNetwork } from '../../../src/cli/commands/network.ts';
+import { createNetwork, listNetworks } from '../../../src/cli/commands/network.ts';
 import { deleteNetwork, updateNetwork } from '../../../src/cli/commands/network-change.ts';
 import { removePeer, updatePeer } from '../../../src/cli/commands/peer.ts';
 import { resumePeer, suspendPeer } from '../../../src/cli/commands/peer-suspension.ts';
@@ -191,6 +191,70 @@ describe('cpn network', () => {
     expect(await change({ spread: true })).toEqual([['updateNetwork', 1, { spread: true }]]);
     expect(await change({ spread: false })).toEqual([['updateNetwork', 1, { spread: false }]]);
     expect(await change({})).toEqual([]);
+  });
+
+  describe('has domains behind routes', () => {
+    const entry = { route: '192.168.50.0/24', dns_servers: ['192.168.50.53'], domains: ['corp.example'] };
+    const both = '192.168.60.0/24 = 192.168.60.1,Shop.example., 192.168.60.2,bücher.example';
+    const shop = {
+      route: '192.168.60.0/24',
+      dns_servers: ['192.168.60.1', '192.168.60.2'],
+      domains: ['shop.example', 'xn--bcher-kva.example'],
+    };
+
+    it.each<[object, object[]]>([
+      [{ 'route-dns': ['192.168.50.0/24=192.168.50.53,corp.example'] }, [entry]],
+      [{ 'route-dns': ['192.168.50.0/24=corp.example,192.168.50.53', both] }, [entry, shop]],
+      [{ 'route-dns': ['none'] }, []],
+    ])('with %j: %j', async (given, route_dns) => {
+      expect((await run(updateNetwork, { network: '1', ...given })).calls).toEqual([
+        ['updateNetwork', 1, { route_dns }],
+      ]);
+      const made = { name: 'lab', private_cidr: '10.1.0.0/16', routes: [] };
+      const { calls } = await run(createNetwork, { name: 'lab', cidr: '10.1.0.0/16', ...given });
+      expect(calls).toEqual([['createNetwork', { ...made, route_dns }]]);
+    });
+
+    const like = 'write it like 192.168.50.0/24=192.168.50.53,corp.example';
+    it.each<[string[], string]>([
+      [['corp.example'], `--route-dns "corp.example" has no "="; ${like}`],
+      [['192.168.50.0/24=corp.example'], `names no DNS server; ${like}`],
+      [['192.168.50.0/24=192.168.50.53'], `names no domain; ${like}`],
+      [['192.168.50.0/24='], '--route-dns "" is no domain'],
+      [['192.168.50.7/24=192.168.50.53,corp.example'], '--route-dns "192.168.50.7/24" has host bits set'],
+      [['192.168.50.0/24=192.168.50.530,corp.example'], '--route-dns "192.168.50.530" is not an IP address'],
+      [['192.168.50.0/24=192.168.50.53,corp'], '--route-dns "corp" has one label'],
+      [['192.168.50.0/24=10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4,a.example'], 'names 4 DNS servers; give 3 at most'],
+      [[`192.168.50.0/24=10.0.0.1${',a.example'.repeat(17)}`], 'names 17 domains; give 16 at most'],
+      [
+        Array(17).fill('192.168.50.0/24=10.0.0.1,a.example'),
+        '--route-dns was given 17 times; give it 16 times at most',
+      ],
+      [['none', '192.168.50.0/24=192.168.50.53,corp.example'], '--route-dns none excludes other values'],
+    ])('but %j changes nothing: %s', async (texts, problem) => {
+      const { error, calls } = await run(updateNetwork, { network: '1', 'route-dns': texts });
+      expect([error?.message, calls]).toEqual([expect.stringContaining(problem), []]);
+    });
+
+    it('only where the service has them', async () => {
+      const given = { 'route-dns': ['none'], name: 'lab', cidr: '10.1.0.0/16' };
+      for (const command of [updateNetwork, createNetwork]) {
+        const { error, calls } = await run(command, { network: '1', ...given }, { describes: false });
+        expect([error?.message, calls]).toEqual([
+          expect.stringContaining('does not support domains behind routes'),
+          [],
+        ]);
+      }
+    });
+
+    it('in the list, which has no column for them without any', async () => {
+      const listed = { ...office, route_dns: [entry, shop] };
+      const { stdout } = await run(listNetworks, {}, { listNetworks: [listed, { ...office, name: 'lab' }] });
+      expect(stdout).toMatch(/ domains\n.* corp\.example, shop\.example, xn--bcher-kva\.example\n.*lab/s);
+      expect((await run(listNetworks, {})).stdout).not.toContain('domains');
+      const json = await run(listNetworks, { json: true }, { listNetworks: [listed] });
+      expect(JSON.parse(json.stdout).networks[0].route_dns).toEqual([entry, shop]);
+    });
   });
 
   it('is deleted once its name is confirmed, and waits for hosts of it only where it has some', async () => {

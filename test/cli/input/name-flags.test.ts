@@ -19,6 +19,9 @@ it('a refusal of values names the flags of the command, and fields that have non
   expect(said('key create', 'No (max_uses: must be 1; peer_types: none; name: is empty)')).toMatchObject({
     message: expect.stringContaining('No (--max-uses: must be 1; --type: none; --name: is empty)'),
   });
+  expect(said('network update', 'route_dns.0.domains.1: "x" has one label; give y')).toMatchObject({
+    message: expect.stringContaining(': --route-dns: "x" has one label'),
+  });
   expect(said('join', 'endpoint: is loopback; peer_type: may not')).toMatchObject({
     message: expect.stringContaining('--endpoint: is loopback; --type: may not'),
   });
@@ -38,6 +41,7 @@ it('each flag of a field is one of a command', () => {
     'expires_in_hours',
     'peer_expires_in_hours',
     'remove_routes',
+    'route_dns',
   ])
     expect(commands.some(({ name }) => `${(said(name, `${field}: no`) as Error).message}`.includes('): --'))).toBe(
       true,
