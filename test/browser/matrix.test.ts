@@ -258,6 +258,15 @@ test('networks and overview begin with what is down', async () => {
   await page.getByText(/^2 of 6 peers$/).waitFor();
 });
 
+test('a route has its domains and their DNS servers', async () => {
+  ranges += 1;
+  const route_dns = [{ route, dns_servers: ['192.168.1.53', '192.168.1.54'], domains: ['corp.example', 'b.example'] }];
+  const fields = { name: 'domains', private_cidr: `10.${ranges}.0.0/24`, routes: [route], route_dns };
+  const page = await openLoggedIn(plane, `#/networks/${await makeNetwork(plane, plane.token, fields)}`);
+  const routes = page.getByRole('table', { name: 'Routes' });
+  await routes.getByText('domains corp.example, b.example; DNS 192.168.1.53, 192.168.1.54').waitFor();
+});
+
 test('what is empty says what to type', async () => {
   ranges += 1;
   const network = await makeNetwork(plane, plane.token, { name: 'new', private_cidr: `10.${ranges}.0.0/24` });

@@ -22,7 +22,7 @@ interface RoutesProps {
 }
 
 export function NetworkRoutes({ network, health }: RoutesProps): JSX.Element {
-  const { id, routes, peers, relay, spread } = network;
+  const { id, routes, peers, relay, spread, route_dns = [] } = network;
   const hasRules = useHasRules(id);
   const [opened, setOpened] = useState<string | null>(null);
   const verdicts = useMemo(() => new Map(health?.routes.map((each) => [each.route, each])), [health]);
@@ -65,6 +65,13 @@ export function NetworkRoutes({ network, health }: RoutesProps): JSX.Element {
                       is <code>{local}</code> behind {link(peer)}
                     </div>
                   ))}
+                  {route_dns
+                    .filter((each) => each.route === route)
+                    .map(({ domains, dns_servers }) => (
+                      <div key={route}>
+                        domains {domains.join(', ')}; DNS {dns_servers.join(', ')}
+                      </div>
+                    ))}
                 </>
               ),
             },
