@@ -165,18 +165,22 @@ export class Presence {
   async #write(): Promise<void> {
     this.#isQueued = false;
     const now = this.#now();
-    const returned = [...this.#returned];
+    // A peer that returns during the write joins the next one.
+    const returned = new Set(this.#returned);
+    this.#returned.clear();
     const isDue = ([peer, { at, writtenAt }]: readonly [number, Seen]) => {
-      if (writtenAt === null || this.#isStopped || this.#returned.has(peer))
-        return writtenAt === null || at > writtenAt;
+      if (writtenAt === null || this.#isStopped || returned.has(peer)) return writtenAt === null || at > writtenAt;
       return at > writtenAt && minuteOf(peer, now) !== minuteOf(peer, writtenAt);
     };
     const due = [...this.#presence].filter(isDue).sort(([one], [other]) => one - other);
-    for (let first = 0; first < due.length; first += batch)
-      await this.#writeBatch(due.slice(first, first + batch), new Set(returned), now);
-    const networks = new Set(returned.flatMap((peer) => this.#presence.get(peer)?.network ?? []));
-    // Peers that returned during the write stay in the set.
-    for (const peer of returned) this.#returned.delete(peer);
+    try {
+      for (let first = 0; first < due.length; first += batch)
+        await this.#writeBatch(due.slice(first, first + batch), returned, now);
+    } catch (error) {
+      for (const peer of returned) this.#returned.add(peer);
+      throw error;
+    }
+    const networks = new Set([...returned].flatMap((peer) => this.#presence.get(peer)?.network ?? []));
     for (const network of networks) this.#options.onReturn(network);
     for (const [peer, { at }] of this.#presence) if (now - at > 10 * minuteMs) this.#presence.delete(peer);
     if (now - this.#prunedAt >= dayMs) await this.#prune(now);

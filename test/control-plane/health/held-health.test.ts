@@ -160,6 +160,23 @@ describe('presence', () => {
         await presence.stop();
       }),
   );
+
+  test('a request after the loss of a connection is written at once, also while an earlier one is written', () =>
+    withHosts(async ({ context, one }) => {
+      const presence = open(context);
+      onTestFinished(() => presence.stop());
+      const held = statements.hold(/^commit$/, 'before');
+      presence.touch(one, {});
+      await held.reached;
+      presence.setOnline(one.peerId, true);
+      plane.clock.advance(1_000);
+      const lostAt = plane.clock.steadyNow();
+      plane.clock.advance(1_000);
+      presence.touch(one, {});
+      presence.expect(one.peerId, lostAt);
+      held.release();
+      await eventually('it is stored', async () => (await lastSeen(one)) === nowText(), { timeoutMs: 20_000 });
+    }));
 });
 
 describe('what presence writes', () => {
