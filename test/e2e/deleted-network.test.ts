@@ -137,7 +137,7 @@ it('status and doctor name the wg-quick file that stays in a read-only folder, u
     3,
     expect.stringContaining(`${file} is still there: "wg-quick up`),
   ]);
-  await web.exec(['umount', web.configDir]);
+  await web.exec(['umount', '--lazy', web.configDir]);
   const isRenamed = async () => (await readdir(web.configDir)).join() === 'cpn0.conf.deleted';
   await eventually('a pass renames the file', isRenamed);
   expect((await status(web)).problems).toMatchObject([{ code: 'network-deleted' }]);

@@ -60,7 +60,7 @@ it('a host that cannot be observed drops a removed peer, says what it cannot rea
     const explained = await origin.cpn(['explain', '192.168.50.10'], { allowFailure: true });
     expect(explained).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('more than 64 MiB') });
 
-    await origin.exec(['sh', '-c', `umount "$(readlink -f "$(command -v ip)")"`]);
+    await origin.exec(['sh', '-c', `umount --lazy "$(readlink -f "$(command -v ip)")"`]);
     await eventually('the host is observed again', async () => (await status(origin)).state === 'up', {
       timeoutMs: 40_000,
     });
