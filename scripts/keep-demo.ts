@@ -55,7 +55,11 @@ export async function withDemo(say: (text: string) => void, use: (demo: Demo) =>
   say('Hosts join: two connectors in front of a LAN, three servers, and three laptops, each behind a NAT of its own.');
   const edges = [await center.addConnector(1), await center.addConnector(2)];
   const laptops = Promise.all(
-    ['admin', 'anna', 'ben'].map((name, at) => center.addLaptop(name, `203.0.113.${41 + at}`)),
+    ['admin', 'anna', 'ben'].map(async (name, at) => {
+      const laptop = await center.addLaptop(name, `203.0.113.${41 + at}`);
+      await lab.hosts.get(`${name}-home`)?.exec(['nft', '-f', '-'], { input: refuseNew });
+      return laptop;
+    }),
   );
   const [web1, web2, db1, spare] = await Promise.all([
     center.addOrigin('web-1', '203.0.113.21'),
@@ -76,6 +80,15 @@ export async function withDemo(say: (text: string) => void, use: (demo: Demo) =>
   const [url, hostUrl] = [`http://127.0.0.1:${console.port}/`, center.controlPlane.url];
   await use({ lab, url, hostUrl, email: 'owner@example.net', password, on });
 }
+
+/**
+ * As routers at home do. Otherwise the first packet of a peer leaves a connection there, and the
+ * router gives another port to those of the host: there is no direct path then.
+ */
+const refuseNew = `
+add chain ip nat input { type filter hook input priority 0; }
+add rule ip nat input iifname "eth0" meta l4proto udp ct state new drop
+`;
 
 /** Keeps some traffic going: each host pings each other one, and the server in the LAN. */
 function talk(center: DataCenter, host: Host, hosts: readonly Host[]): void {

@@ -93,7 +93,10 @@ export class DataCenter {
     return this.join(host, '--type', 'origin', '--endpoint', `${address}:51820`, ...flags);
   }
 
-  /** Adds a laptop behind a NAT of its own, whose outside address this is. */
+  /**
+   * Adds a laptop behind a NAT of its own, whose outside address this is. Laptops stay relayed to
+   * each other: their routers accept new packets from outside.
+   */
   async addLaptop(name: string, outside: string, ...flags: string[]): Promise<Host> {
     const home = await this.lab.addNat(`${name}-home`, { outside: `${outside}/24`, inside: '192.168.1.1/24' });
     return this.join(await home.addHost(name, '192.168.1.10/24'), '--type', 'admin_device', ...flags);

@@ -169,10 +169,6 @@ table ip nat {
     iifname "eth1" accept
     ct state established,related accept
   }
-  chain input {
-    type filter hook input priority 0;
-    iifname "eth0" meta l4proto udp ct state new drop
-  }
   chain postrouting {
     type nat hook postrouting priority 100;
     oifname "eth0" masquerade
