@@ -28,7 +28,7 @@ export interface Observer {
   links(): Promise<ReadonlySet<string>>;
   /**
    * The control socket of a WireGuard process that has this interface in another network namespace.
-   * Null if there is none.
+   * Null without such a process.
    */
   foreignSocket?(link: string): Promise<string | null>;
   /** The route of a packet. `source` is an address of this host. Only Linux uses `packet`. */
