@@ -1,8 +1,8 @@
 import type { NetworkMap } from '../map/model.ts';
 import { assignLabels, type PeerLabels } from './hosts-label.ts';
 
-/** The domain. `internal` is reserved for private use (ICANN resolution 2024.07.29.06). */
-const domain = 'cpn.internal';
+/** The domain of all names. `internal` is for private use (ICANN resolution 2024.07.29.06). */
+export const domain = 'cpn.internal';
 
 /** The first line of our block. */
 const begins = (link: string) => `# BEGIN cpn ${link}`;
