@@ -162,6 +162,7 @@ const TABLE: readonly Rule[] = [
   { files: 'src/host/wg-quick/', may: [...HOST, 'src/host/wireguard/'] },
   { files: 'src/host/windows/', may: [...HOST, 'src/host/wireguard/', 'src/host/wg-quick/'] },
   { files: 'src/host/systemd/', may: HOST },
+  { files: 'src/host/name-server/', may: [...HOST, 'dns-packet'] },
 
   {
     files: 'src/control-plane/*',

@@ -31,6 +31,7 @@ const cases: [number, Error][] = [
   [1, new errors.UnreadableFile('/x', 'is damaged', 'restore it')],
   [1, new errors.DiskFailed('write', '/x', { name: 'Error', message: '', code: 'ENOSPC', errno: -28 })],
   [1, new errors.MetricsFailed('127.0.0.1', 9586, { name: 'Error', message: '', code: 'EADDRINUSE', errno: -98 })],
+  [1, new errors.NamesNotServed('10.77.0.1', 53, { name: 'Error', message: '', code: 'EADDRINUSE', errno: -98 })],
   [1, new errors.NoUsablePeer('office', 'cpn0', ['it has no IPv4 address in its AllowedIPs'])],
   [1, new errors.AddressRefused('office', '198.18.0.1', 'covers the default gateway (198.18.0.1)')],
   [2, new errors.InvalidValue('--mtu', 'x', 'is no number')],

@@ -202,3 +202,23 @@ export class MetricsFailed extends CpnError {
     });
   }
 }
+
+/** The name server of this host cannot listen. The tunnel works without it. */
+export class NamesNotServed extends CpnError {
+  override readonly name = 'NamesNotServed';
+
+  constructor(address: string, port: number, { code = 'EIO', errno = 0 }: NodeJS.ErrnoException) {
+    const reason = getSystemErrorMap().get(errno)?.[1] ?? 'unknown reason';
+    const remedy = nameServerRemedies[code] ?? 'retry later';
+    super(`names cannot be served on ${address} port ${port}: ${reason} (${code}); ${remedy}`, {
+      facts: { address, port, code },
+      isRetryable: true,
+    });
+  }
+}
+
+const nameServerRemedies: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'stop the program that listens there (find it with "ss -lntup")',
+  EADDRNOTAVAIL: 'retry when an interface has that address',
+  EACCES: 'run as root, or use a port above 1023',
+};

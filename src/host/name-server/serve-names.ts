@@ -1,0 +1,85 @@
+import { createSocket, type Socket } from 'node:dgram';
+import { NamesNotServed } from '../../core/errors/index.ts';
+import { type Address, familyOf } from '../../core/net/cidr.ts';
+import { type Answerer, replyTo } from './message.ts';
+import { createQueryLimit } from './query-limit.ts';
+import { createTcpQueries, type TcpQueries } from './tcp-queries.ts';
+
+/** Bytes of replies that wait for the kernel. Further replies are dropped. */
+const mostQueued = 1_048_576;
+
+interface ServedNames {
+  readonly address: Address;
+  /** UDP and TCP. 0 chooses a free one. */
+  readonly port: number;
+  /** The server drops queries of other sources, and closes their connections. */
+  readonly isAllowed: (source: string) => boolean;
+  readonly answer: Answerer;
+}
+
+export interface NameServer {
+  readonly port: number;
+  /** Stops at once. Connections are closed without further replies. */
+  close(): Promise<void>;
+}
+
+/**
+ * Serves DNS over UDP and TCP on one address. It limits the queries per source, the size of
+ * messages and the number of connections, and drops what exceeds them.
+ *
+ * @throws NamesNotServed if the address or the port is not available
+ */
+export async function serveNames({ address, port, isAllowed, answer }: ServedNames): Promise<NameServer> {
+  const isWithinLimit = createQueryLimit();
+  const udp = createSocket({ type: familyOf(address) === 4 ? 'udp4' : 'udp6', ipv6Only: familyOf(address) === 6 });
+  udp.on('message', (message, { address: source, port: sourcePort }) => {
+    // Node refuses to send to port 0, which a hostile source can have.
+    if (sourcePort === 0 || !isAllowed(source) || !isWithinLimit(source)) return;
+    const reply = replyTo(message, answer, 'udp');
+    if (reply === null || udp.getSendQueueSize() > mostQueued) return;
+    udp.send(reply, sourcePort, source, () => {});
+  });
+  const tcp = createTcpQueries(isAllowed, (message, source) =>
+    isWithinLimit(source) ? replyTo(message, answer, 'tcp') : null,
+  );
+  let closed: Promise<void> | null = null;
+  const close = () => {
+    closed ??= Promise.all([closeUdp(udp), tcp.close()]).then(() => {});
+    return closed;
+  };
+  try {
+    const bound = await bindUdp(udp, address, port);
+    await listen(tcp, address, bound);
+    return { port: bound, close };
+  } catch (error) {
+    await close();
+    throw new NamesNotServed(address, port, error as NodeJS.ErrnoException);
+  }
+}
+
+function bindUdp(udp: Socket, address: Address, port: number): Promise<number> {
+  return new Promise((bound, failed) => {
+    udp.once('error', failed);
+    udp.bind(port, address, () => {
+      // A later error is of one datagram, and the client retries.
+      udp.off('error', failed).on('error', () => {});
+      bound(udp.address().port);
+    });
+  });
+}
+
+function listen({ server }: TcpQueries, host: Address, port: number): Promise<void> {
+  return new Promise((bound, failed) => {
+    server.once('error', failed);
+    server.listen(port, host, () => {
+      server.off('error', failed).on('error', () => {});
+      bound();
+    });
+  });
+}
+
+function closeUdp(udp: Socket): Promise<void> {
+  return new Promise((closed) => {
+    udp.close(() => closed());
+  });
+}
