@@ -1,44 +1,69 @@
 /**
- * A DNS server for simulated hosts: `node dns-server.ts ADDRESS` answers queries for A and AAAA records over UDP from a table, which is
- * empty until an order brings one; see dns.ts.
+ * A DNS server for simulated hosts: `node dns-server.ts ADDRESS [PORT]` answers queries for A, AAAA and PTR records over UDP and TCP from
+ * a table, which is empty until an order brings one; see dns.ts.
  *
  * @module
  */
 import { createSocket } from 'node:dgram';
-import { isIP } from 'node:net';
+import { createServer, isIP } from 'node:net';
 import type { Zone } from './dns.ts';
 import { followOrders } from './orders.ts';
 
-const [address] = process.argv.slice(2);
+const [address, port = '53'] = process.argv.slice(2);
 const types: Readonly<Record<number, { readonly name: string; readonly family: number }>> = {
   1: { name: 'A', family: 4 },
+  12: { name: 'PTR', family: 0 },
   28: { name: 'AAAA', family: 6 },
 };
 const flags = { answer: 0x8180, noSuchName: 0x8183 };
 let zone: Zone = {};
 
-const socket = createSocket('udp4');
-socket.on('message', (query, { address: asker, port }) => {
-  const { name, type, end } = readQuestion(query);
-  process.stdout.write(`asked for ${name} (${types[type]?.name ?? `type ${type}`})\n`);
-  if (zone === 'silent') return;
-  const addresses = zone[name];
-  const records = (addresses ?? []).flatMap((text) => {
-    const [address = '', ttl = '0'] = text.split(' ');
-    return isIP(address) === types[type]?.family ? [record(type, address, Number(ttl))] : [];
-  });
-  const header = Buffer.alloc(12);
-  query.copy(header, 0, 0, 2);
-  header.writeUInt16BE(addresses === undefined ? flags.noSuchName : flags.answer, 2);
-  header.writeUInt16BE(1, 4);
-  header.writeUInt16BE(records.length, 6);
-  socket.send(Buffer.concat([header, query.subarray(12, end), ...records]), port, asker);
+const udp = createSocket('udp4');
+udp.on('message', (query, asker) => {
+  const reply = answer(query);
+  if (reply !== undefined) udp.send(reply, asker.port, asker.address);
 });
-socket.bind(53, address, () => process.stdout.write('listening\n'));
+
+// A message over TCP follows its length (RFC 1035, 4.2.2).
+const tcp = createServer((connection) => {
+  let received = Buffer.alloc(0);
+  connection.on('error', () => {});
+  connection.on('data', (part) => {
+    received = Buffer.concat([received, part]);
+    while (received.length >= 2 && received.length >= 2 + received.readUInt16BE(0)) {
+      const end = 2 + received.readUInt16BE(0);
+      const reply = answer(received.subarray(2, end));
+      received = received.subarray(end);
+      if (reply === undefined) continue;
+      const length = Buffer.alloc(2);
+      length.writeUInt16BE(reply.length, 0);
+      connection.write(Buffer.concat([length, reply]));
+    }
+  });
+});
+udp.bind(Number(port), address, () => tcp.listen(Number(port), address, () => process.stdout.write('listening\n')));
 
 void followOrders<Zone>((next) => {
   zone = next;
 });
+
+/** The reply to a query; none from a silent server. */
+function answer(query: Buffer): Buffer | undefined {
+  const { name, type, end } = readQuestion(query);
+  process.stdout.write(`asked for ${name} (${types[type]?.name ?? `type ${type}`})\n`);
+  if (zone === 'silent') return undefined;
+  const values = zone[name];
+  const records = (values ?? []).flatMap((text) => {
+    const [value = '', ttl = '0'] = text.split(' ');
+    return isIP(value) === types[type]?.family ? [record(type, value, Number(ttl))] : [];
+  });
+  const header = Buffer.alloc(12);
+  query.copy(header, 0, 0, 2);
+  header.writeUInt16BE(values === undefined ? flags.noSuchName : flags.answer, 2);
+  header.writeUInt16BE(1, 4);
+  header.writeUInt16BE(records.length, 6);
+  return Buffer.concat([header, query.subarray(12, end), ...records]);
+}
 
 /** The one question of a query (RFC 1035, 4.1.2): labels that each begin with their length, then type and class. */
 function readQuestion(query: Buffer): { name: string; type: number; end: number } {
@@ -52,11 +77,17 @@ function readQuestion(query: Buffer): { name: string; type: number; end: number 
 }
 
 /** A record of the name in the question (RFC 1035, 4.1.3, and RFC 3596). */
-function record(type: number, address: string, ttl: number): Buffer {
-  const data = type === 1 ? address.split('.').map(Number) : readIpv6(address);
+function record(type: number, value: string, ttl: number): Buffer {
+  const data = encode(type, value);
   const head = Buffer.from([0xc0, 12, 0, type, 0, 1, 0, 0, 0, 0, 0, data.length]);
   head.writeUInt32BE(ttl, 6);
   return Buffer.concat([head, Buffer.from(data)]);
+}
+
+function encode(type: number, value: string): number[] {
+  if (type === 1) return value.split('.').map(Number);
+  if (type === 28) return readIpv6(value);
+  return [...value.split('.').flatMap((label) => [label.length, ...Buffer.from(label, 'latin1')]), 0];
 }
 
 function readIpv6(address: string): number[] {
