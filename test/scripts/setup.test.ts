@@ -65,6 +65,27 @@ it("runs npm with the machine's Node, next to which npm finds the machine's sett
   expect(installed()).not.toContain(own);
 });
 
+it('fetches systemd-resolved of the version of the installed library, once', async () => {
+  const project = join(folder, 'project');
+  mkdirSync(join(project, 'scripts'), { recursive: true });
+  copyFileSync(join(scripts, 'setup'), join(project, 'scripts/setup'));
+  const tools = {
+    'apt-get': `echo "apt-get $*" >>'${folder}/installed'; [ "$1" = update ] || : >systemd-resolved.deb`,
+    'dpkg-query': 'printf 252.1-1',
+    dpkg: 'mkdir -p "$3" && echo program >"$3/resolvectl"',
+  };
+  for (const [tool, script] of Object.entries(tools)) {
+    writeFileSync(join(folder, 'bin', tool), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  }
+  const PATH = [join(folder, 'bin'), dirname(process.execPath), process.env.PATH].join(':');
+  const argv = ['/bin/bash', join(project, 'scripts/setup'), 'lab'];
+  for (let time = 0; time < 2; time++) await run(argv, { env: { ...process.env, PATH, CPN_SETUP: '' } });
+  const downloads = installed().match(/^apt-get download .*/gm);
+  expect(downloads).toEqual(['apt-get download systemd-resolved=252.1-1']);
+  expect(readdirSync(join(project, '.cache'))).toEqual(['systemd-resolved']);
+  expect(readdirSync(join(project, '.cache/systemd-resolved'))).toEqual(['resolvectl', 'version']);
+});
+
 /** Without one it would take the arguments of the script itself. */
 test('each script that sources it names a set', () => {
   const sourcing = readdirSync(scripts, { withFileTypes: true })
