@@ -70,6 +70,8 @@ export class Host {
   readonly runtimeDir: string;
   /** `HOME`. */
   readonly homeDir: string;
+  /** The last folder of its `PATH`, for programs of this host alone; absent at first. */
+  readonly binDir: string;
   /** `XDG_CONFIG_HOME`. */
   readonly xdgConfigDir: string;
   /** The environment of everything that runs inside. */
@@ -95,9 +97,11 @@ export class Host {
     this.stateDir = join(folder, 'state');
     this.runtimeDir = join(folder, 'run', 'cpn');
     this.homeDir = join(folder, 'home');
+    this.binDir = join(folder, 'bin');
     this.xdgConfigDir = join(folder, 'home', '.config');
     this.env = {
       ...env,
+      PATH: `${env.PATH}:${this.binDir}`,
       HOME: this.homeDir,
       XDG_CONFIG_HOME: this.xdgConfigDir,
       CPN_CONFIG_DIR: this.configDir,
