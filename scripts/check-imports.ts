@@ -89,7 +89,8 @@ const TABLE: readonly Rule[] = [
 
   // What the rooms of `app/` share. Use cases import the rooms beneath them, and never each other.
   { files: 'src/app/*', may: APP, types: APP_TYPES },
-  { files: 'src/app/reconcile/', may: APP, types: APP_TYPES },
+  { files: 'src/app/reconcile/*', may: [...APP, 'src/app/reconcile/names/'], types: APP_TYPES },
+  { files: 'src/app/reconcile/names/', may: APP, types: APP_TYPES },
   { files: 'src/app/lan/', may: [...APP, 'src/app/reconcile/'], types: APP_TYPES },
   { files: 'src/app/problems/', may: [...APP, 'src/app/reconcile/', 'src/app/lan/'], types: APP_TYPES },
   { files: 'src/app/rotation/', may: [...APP, 'src/app/reconcile/', 'src/app/lan/'], types: APP_TYPES },
@@ -151,12 +152,12 @@ const TABLE: readonly Rule[] = [
       'src/host/linux/ip/',
       'src/host/linux/nft/',
       'src/host/linux/monitor/',
-      'src/host/linux/stubs/',
+      'src/host/linux/dns/',
       'src/host/wireguard/',
     ],
   },
   { files: 'src/host/linux/ip/', may: HOST },
-  { files: 'src/host/linux/stubs/', may: HOST },
+  { files: 'src/host/linux/dns/', may: [...HOST, 'src/host/linux/*', 'src/host/linux/ip/'] },
   { files: 'src/host/linux/nft/', may: [...HOST, 'src/host/linux/*', 'src/host/linux/ip/'] },
   { files: 'src/host/linux/monitor/', may: HOST },
   { files: 'src/host/wg-quick/', may: [...HOST, 'src/host/wireguard/'] },
@@ -276,7 +277,11 @@ const TABLE: readonly Rule[] = [
     may: [...BASICS, 'src/core/net/', 'src/core/map/', 'src/core/routing/topology/'],
     types: ['src/contract/', 'src/core/host-state/'],
   },
-  { files: 'src/core/names/', may: [...BASICS, 'src/core/net/', 'src/core/map/', 'node:url'] },
+  {
+    files: 'src/core/names/',
+    may: [...BASICS, 'src/core/net/', 'src/core/map/', 'node:url', 'tldts'],
+    types: ['src/core/host-state/'],
+  },
   { files: 'src/core/host-state/', may: [...BASICS, 'src/core/net/'] },
   { files: 'src/core/pins/', may: [...BASICS, 'src/core/net/', 'src/core/map/'] },
   {

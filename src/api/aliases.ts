@@ -28,6 +28,11 @@ export const aliases = {
     messages: ['messages'],
     receipt: ['receipt'],
   },
+  routeDns: {
+    route: ['route'],
+    servers: ['dns_servers'],
+    domains: ['domains'],
+  },
   rules: {
     mode: ['mode'],
     list: ['rules'],

@@ -6,7 +6,7 @@ import type { Address, Prefix } from '../core/net/cidr.ts';
 import type { Desired } from '../core/reconcile/desired.ts';
 import type { TunnelledResolver } from '../core/routing/nested-prefixes.ts';
 import type { TunnelConfig } from '../core/wg-quick/parse.ts';
-import type { Joined, State } from '../store/state/state.ts';
+import type { Joined, RefusedDns, State } from '../store/state/state.ts';
 
 export class EvaluationCache {
   readonly #last = new Map<string, PreviousEvaluation>();
@@ -83,6 +83,8 @@ export interface DesireInputs extends ConstraintInputs {
   readonly sessions: readonly SshClient[];
   /** Listed peers that have expired. */
   readonly expired: readonly PeerId[];
+  /** DNS settings that were removed a short time ago; null for none. */
+  readonly refusedDns: RefusedDns | null;
   /** Peers that this host reaches over a direct path; absent for none. */
   readonly paths?: readonly PeerId[];
 }

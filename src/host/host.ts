@@ -113,8 +113,8 @@ export interface Prober {
  */
 export interface Watcher {
   /**
-   * Reports interfaces, addresses, routes, rules and forwarding. On platforms other than Linux,
-   * only interfaces and addresses. @throws MissingTool
+   * Reports interfaces, addresses, routes, rules, forwarding and DNS settings. On platforms other
+   * than Linux, only interfaces and addresses. @throws MissingTool
    */
   watch(listener: (event: HostEvent) => void): Promise<Watch>;
   /**
@@ -185,6 +185,8 @@ export interface ObserveOptions {
    */
   readonly concerns?: readonly Prefix[];
   readonly hosts: boolean;
+  /** Whether to read the DNS settings of the interfaces, which costs two processes. */
+  readonly dns?: boolean;
   /** A recent observation. While the interface exists, only WireGuard is read again. */
   readonly previous?: Actual | null;
   /** True if an observation with only the WireGuard state is useful: see {@link Actual.unread}. */
@@ -213,8 +215,8 @@ export interface ResolvedTarget {
  * is down. After a rename, events of addresses and routes may have the old name.
  */
 export interface HostEvent {
-  readonly kind: 'link' | 'address' | 'route' | 'rule' | 'firewall' | 'sysctl' | 'device';
-  /** Null for rules, some routes, global forwarding, and {@link eventsLost}. */
+  readonly kind: 'link' | 'address' | 'route' | 'rule' | 'firewall' | 'sysctl' | 'device' | 'dns';
+  /** Null for rules, some routes, global forwarding, DNS settings, and {@link eventsLost}. */
   readonly link: string | null;
   readonly removed: boolean;
   /** Set for a default route of any table: the host may have moved to another network. */

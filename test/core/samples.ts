@@ -57,6 +57,7 @@ export const options: Options = {
   pin: 'report',
   rotateEvery: null,
   openFirewall: false,
+  dns: true,
   strictTunnel: false,
   allowIpv6Outside: false,
   localCandidates: true,

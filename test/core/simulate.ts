@@ -5,6 +5,7 @@ import { routeProtocol } from '../../src/core/host-state/marks.ts';
 import { formatRule, sameRule } from '../../src/core/host-state/policy-rule.ts';
 import { allForwardingKey, forwardingKey, sourceFilterKey } from '../../src/core/host-state/sysctl-keys.ts';
 import { familyOf, type InterfaceAddress, onLinkRange, type Prefix } from '../../src/core/net/cidr.ts';
+import { settingsOf } from '../../src/core/reconcile/plan-dns.ts';
 import type { LinkCommand, Step } from '../../src/core/reconcile/step.ts';
 import { usualMetric } from '../../src/core/routing/place-route.ts';
 import type { DesiredPeer } from '../../src/core/wg-quick/parse.ts';
@@ -73,6 +74,11 @@ function applyStep(actual: Actual, step: Step): Actual {
       return { ...actual, hosts: { block: step.block, trouble: null } };
     case 'remove-hosts':
       return { ...actual, hosts: { block: null, trouble: null } };
+    case 'set-dns':
+      if (actual.link?.up !== true) throw new Error('the resolver has no such link');
+      return { ...actual, dns: { others: [], ...actual.dns, own: settingsOf(step.dns) } };
+    case 'revert-dns':
+      return { ...actual, dns: { others: [], ...actual.dns, own: null } };
   }
 }
 

@@ -105,6 +105,9 @@ export async function startResolved(host: Host, { servers = [] }: ResolvedOption
   for (const folder of ['dbus', 'systemd/netif/links']) await mkdir(join(run, folder), { recursive: true });
   await mkdir(host.binDir, { recursive: true });
   await replace(join(host.binDir, 'resolvectl'), (path) => symlink(join(files, 'usr/bin/resolvectl'), path));
+  // cpn searches its tools in fixed folders.
+  const folder = '/usr/local/sbin';
+  await host.exec(['mount', '-t', 'overlay', '-o', `lowerdir=${host.binDir}:${folder}`, 'overlay', folder]);
   await replace(join(host.etcDir, 'resolv.conf'), (path) => symlink('/run/systemd/resolve/stub-resolv.conf', path));
   // A lab in a user namespace has no other user than root.
   const support = labSupport();

@@ -1,10 +1,19 @@
 import { BlockList } from 'node:net';
 import type { PeerType } from '../../contract/peer.ts';
 import { parsePeerKey } from '../../core/crypto/keys.ts';
-import { type Id, type NetworkMap, type Peer, peerTypes, type SkippedPeer } from '../../core/map/model.ts';
+import {
+  type Id,
+  type NetworkMap,
+  type Peer,
+  peerTypes,
+  type RouteDns,
+  type SkippedPeer,
+} from '../../core/map/model.ts';
+import { parseDomain } from '../../core/names/domain.ts';
 import {
   type Address,
   addressOf,
+  covers,
   familyOf,
   lengthOf,
   type Prefix,
@@ -42,7 +51,7 @@ export function decodeNetwork(
   };
 }
 
-type Extension = 'maxAge' | 'relay' | 'rules' | 'spread' | 'nonce';
+type Extension = 'maxAge' | 'relay' | 'rules' | 'spread' | 'nonce' | 'routeDns';
 
 /** The fields of a network that only some services have. `base`: see {@link decodeRules}. */
 export function decodeExtensions(network: Field, base?: NetworkMap): Pick<NetworkMap, Extension> {
@@ -50,7 +59,52 @@ export function decodeExtensions(network: Field, base?: NetworkMap): Pick<Networ
   return {
     ...{ ...decodeMaxAge(network), ...decodeRelay(network), ...decodeRules(network, base), ...decodeNonce(network) },
     ...(spread && { spread }),
+    ...decodeRouteDns(network),
   };
+}
+
+/** Five times the contract's limits. */
+const maxEntries = 80;
+const maxServers = 15;
+const maxDomains = 80;
+
+/** Leaves out entries, servers and domains that are unusable: names are worth no tunnel. */
+function decodeRouteDns(network: Field): Pick<NetworkMap, 'routeDns'> {
+  const listed = network.tryFind(names.routeDns, (found) => found.items(maxEntries)) ?? [];
+  const entries = listed.flatMap((entry) => entry.attempt<RouteDns[]>(decodeRouteDnsEntry, () => []));
+  // An entry that repeats a route, or a domain, is ambiguous: the first counts.
+  const seen = new Set<string>();
+  const isFirst = (name: string) => !seen.has(name) && seen.add(name);
+  const routeDns = entries
+    .filter(({ route }) => isFirst(route))
+    .map(({ domains, ...entry }) => ({ ...entry, domains: domains.filter(isFirst) }))
+    .filter(({ domains }) => domains.length > 0);
+  return routeDns.length === 0 ? {} : { routeDns };
+}
+
+function decodeRouteDnsEntry(entry: Field): RouteDns[] {
+  const { route: prefix, servers: addresses, domains: listed } = aliases.routeDns;
+  const route = entry.need(prefix).parse((text) => parseRange(text));
+  const servers = entry
+    .need(addresses)
+    .items(maxServers)
+    .flatMap((each) =>
+      each.attempt<Address[]>(
+        (at) => [at.parse((text) => parseAddress(text))],
+        () => [],
+      ),
+    )
+    .filter((server) => familyOf(server) === 4 && covers(route, server));
+  const domains = entry
+    .need(listed)
+    .items(maxDomains)
+    .flatMap((each) =>
+      each.attempt<string[]>(
+        (at) => [at.parse((text) => parseDomain(text))],
+        () => [],
+      ),
+    );
+  return servers.length === 0 ? [] : [{ route, servers: [...new Set(servers)], domains }];
 }
 
 /** Ignores other values: another service may use the word differently. */

@@ -12,7 +12,7 @@ import { readAuthorities } from '../../core/tls/authority-file.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { accessOf, findNoAccess } from '../access.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
-import { locateApi, namesOf, resolveDeadline } from '../reconcile/resolve-names.ts';
+import { locateApi, namesOf, resolveDeadline } from '../reconcile/names/resolve-names.ts';
 import { secondsNow } from '../tools.ts';
 import type { DoctorTools, NetworkCheck } from './examination.ts';
 

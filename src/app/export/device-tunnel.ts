@@ -21,7 +21,7 @@ import { computeDesired } from '../../core/reconcile/compute-desired.ts';
 import { judgeRoutes, type RouteConstraints } from '../../core/routing/guard.ts';
 import { advertisedBy } from '../../core/routing/public-prefixes.ts';
 import type { TunnelConfig } from '../../core/wg-quick/parse.ts';
-import { resolveDeadline } from '../reconcile/resolve-names.ts';
+import { resolveDeadline } from '../reconcile/names/resolve-names.ts';
 import type { Tools } from '../tools.ts';
 
 export interface DeviceTunnel {

@@ -5,7 +5,7 @@ import { findNamed, type Naming } from '../../core/names/find-named.ts';
 import { type Address, parseAddress } from '../../core/net/cidr.ts';
 import { parseHost } from '../../core/net/endpoint.ts';
 import type { Joined } from '../../store/state/state.ts';
-import { resolveDeadline } from '../reconcile/resolve-names.ts';
+import { resolveDeadline } from '../reconcile/names/resolve-names.ts';
 import type { Tools } from '../tools.ts';
 
 /** An address, and its origin if it was not given directly. */

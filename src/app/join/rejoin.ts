@@ -111,12 +111,13 @@ export async function replaceMembership(
   former: Joined,
   request: JoinRequest,
 ): Promise<Joined> {
-  const { membership, receipt, enrollment } = joined;
+  const { membership, receipt, enrollment, ownsDns: _, ...rest } = joined;
   // A service without `Current-Networks` enrolled the host before the former options were found.
   const kept = keepOptions(former, request, enrollment.endpoint);
   const made = new Set(former.receipt.map((entry) => JSON.stringify(entry)));
   const next: Joined = {
-    ...joined,
+    ...{ ...rest, membership, receipt, enrollment },
+    ...(former.ownsDns && { ownsDns: true }),
     ...kept,
     drained: former.drained,
     interface: former.interface,

@@ -8,7 +8,7 @@ import { leavesRelay, leavesRoute } from '../../core/routing/topology/withdrawal
 import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
-import { locateApi } from '../reconcile/resolve-names.ts';
+import { locateApi } from '../reconcile/names/resolve-names.ts';
 import type { Tools } from '../tools.ts';
 import { findDrops } from './foreign-drops.ts';
 import { findLan } from './lan.ts';

@@ -24,9 +24,9 @@ import { applyEvaluation, findUnloaded, save, withoutRules } from '../reconcile/
 import { type ConfirmOptions, canBeConfirmed } from '../reconcile/await-confirmation.ts';
 import { applyTentatively, mayCutOff, throwIfInterrupted } from '../reconcile/confirm.ts';
 import { type Evaluation, evaluateNetwork } from '../reconcile/evaluate-network.ts';
+import { locateApi, resolveNames } from '../reconcile/names/resolve-names.ts';
 import { preparePorts, syncPorts } from '../reconcile/open-ports.ts';
 import { defaultConfirmMs } from '../reconcile/pass.ts';
-import { locateApi, resolveNames } from '../reconcile/resolve-names.ts';
 import { reportSecret } from '../report-secret.ts';
 import { refuseUnreadable, selectJoined } from '../select.ts';
 import { withExtensions } from '../service-features.ts';

@@ -32,6 +32,7 @@ import {
   findHostsProblem,
   findLanProblems,
   findPinProblems,
+  findRefusedDomains,
   findSkippedPeers,
   findTroubles,
   findUnusedEndpoints,
@@ -53,6 +54,7 @@ type EvaluatedStatus = Pick<
   | 'relay'
   | 'peers'
   | 'routes'
+  | 'domains'
   | 'drift'
   | 'foreignRoutes'
   | 'outside'
@@ -138,7 +140,7 @@ export function describeEvaluation(
     ...desired.keptSessions.map(({ address: from, local: to }) =>
       problem('session-kept', { interface: link, from, to, address: state.membership.peer.address }),
     ),
-    ...(state.enabled ? findHostsProblem(evaluation) : []),
+    ...(state.enabled ? [...findHostsProblem(evaluation), ...findRefusedDomains(evaluation)] : []),
     ...findTroubles(state, notes),
   ]);
   return {
@@ -153,6 +155,7 @@ export function describeEvaluation(
     },
     peers,
     routes,
+    domains: desired.domains,
     drift,
     foreignRoutes: findForeignRoutes(desired, actual),
     outside,

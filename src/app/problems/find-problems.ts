@@ -2,6 +2,7 @@ import { findRouteTo } from '../../core/health/lan-health.ts';
 import { findExpiryWarning } from '../../core/map/expiry.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
 import { mostDescribed } from '../../core/map/skipped-peers.ts';
+import { routeDnsOf } from '../../core/names/route-dns.ts';
 import { covers } from '../../core/net/cidr.ts';
 import { describeDifference, findPinMismatches } from '../../core/pins/pin-mismatch.ts';
 import { type Problem, problem } from '../../core/problems/problem.ts';
@@ -62,6 +63,13 @@ export function findForeignRouteProblems({ state, desired, actual }: Evaluation)
   );
 }
 
+/** Reports the domains behind routes that this host refuses. */
+export function findRefusedDomains({ state, desired }: Pick<Evaluation, 'state' | 'desired'>): Problem[] {
+  return desired.domains.flatMap(({ domain, reason }) =>
+    reason === null ? [] : [problem('domain-refused', { interface: state.interface, domain, reason })],
+  );
+}
+
 export function findHostsProblem({ state, desired, actual }: Evaluation): Problem[] {
   const found = explainHosts(desired, actual);
   return found === null ? [] : [problem('hosts-not-updated', { interface: state.interface, problem: found })];
@@ -81,11 +89,13 @@ export function findClones(
 }
 
 /** Reports unused parts of the wg-quick text from the enrolment. */
-export function findConfigRemarks({ membership: { text }, service, interface: link }: Joined): Problem[] {
+export function findConfigRemarks({ membership: { map, text }, service, interface: link }: Joined): Problem[] {
   if (text === undefined) return [];
   const facts = { interface: link, service: service.url };
   return [
-    ...(text.dns.length > 0 ? [problem('dns-ignored', { ...facts, servers: text.dns })] : []),
+    ...(text.dns.length > 0 && routeDnsOf(map, text).length === 0
+      ? [problem('dns-ignored', { ...facts, servers: text.dns })]
+      : []),
     ...text.remarks.map((remark) => problem('config-remark', { ...facts, remark })),
   ];
 }

@@ -5,6 +5,7 @@ import type { SessionState } from '../../core/health/peer-health.ts';
 import type { Reachability } from '../../core/health/report/compose-report.ts';
 import type { Id, PeerId } from '../../core/map/model.ts';
 import type { Options } from '../../core/map/options.ts';
+import type { DomainReport } from '../../core/names/split-dns.ts';
 import type { Problem } from '../../core/problems/problem.ts';
 import type { Change } from '../../core/reconcile/change.ts';
 import type { OutsideReport } from '../../core/routing/outside-report.ts';
@@ -39,6 +40,7 @@ export interface NetworkStatus {
   readonly options: Options | null;
   readonly peers: readonly PeerStatus[];
   readonly routes: readonly RouteStatus[];
+  readonly domains: readonly DomainReport[];
   readonly drift: readonly Change[];
   /** Who may reach what; null if the state cannot be read. */
   readonly rules: RulesStatus | null;

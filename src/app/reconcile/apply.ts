@@ -1,5 +1,5 @@
 import type { PublicKey } from '../../core/crypto/keys.ts';
-import { CpnError, NotConverged, RulesNotLoaded } from '../../core/errors/index.ts';
+import { CpnError, expectCpnError, NotConverged, RulesNotLoaded } from '../../core/errors/index.ts';
 import type { Actual } from '../../core/host-state/actual.ts';
 import type { Change } from '../../core/reconcile/change.ts';
 import { withoutUnfiltered } from '../../core/reconcile/desired.ts';
@@ -11,12 +11,12 @@ import {
   pausesForwarding,
   planForwardingPause,
 } from '../../core/reconcile/plan-forwarding.ts';
-import { isHostsStep } from '../../core/reconcile/plan-hosts.ts';
 import { dropReverted, recordSteps } from '../../core/reconcile/record-receipt.ts';
-import type { Step } from '../../core/reconcile/step.ts';
-import type { Joined } from '../../store/state/state.ts';
+import { isNamesStep, type SetDns, type Step } from '../../core/reconcile/step.ts';
+import type { Joined, RefusedDns } from '../../store/state/state.ts';
 import { secondsNow, type Tools } from '../tools.ts';
 import type { Evaluation } from './evaluate-network.ts';
+import { applyDns } from './names/apply-dns.ts';
 import { observeOptionsFor } from './observe-options.ts';
 import { refuseTakenPort } from './port-conflict.ts';
 
@@ -34,15 +34,19 @@ export async function applyEvaluation(tools: Tools, planned: Evaluation, known: 
   if (steps.length === 0) return state;
   await refuseTakenPort(tools, planned);
   const receipt = recordSteps(known.receipt, steps, actual);
-  if (receipt !== known.receipt) await tools.store.write({ ...known, receipt });
-  const areLoaded = await applySteps(tools, planned);
+  const ownsDns = steps.some((step) => step.do === 'set-dns') && !known.ownsDns;
+  if (receipt !== known.receipt || ownsDns) {
+    await tools.store.write({ ...known, receipt, ...(ownsDns && { ownsDns }) });
+  }
+  const { areLoaded, refusedDns } = await applySteps(tools, planned);
   await reachMoved(tools, planned);
   const left = dropReverted(receipt, steps);
-  const applied: Joined = left === state.receipt ? state : { ...state, receipt: left };
+  const noted = noteDns(state, steps, refusedDns);
+  const applied: Joined = left === state.receipt ? noted : { ...noted, receipt: left };
   const observed = await observeApplied(tools, planned, applied);
   const wanted = areLoaded ? desired : withoutUnfiltered(desired);
   const pending = plan(wanted, observed, secondsNow(tools))
-    .filter((step) => !isHostsStep(step))
+    .filter((step) => !isNamesStep(step))
     .flatMap((step) => step.changes)
     .filter((change) => areLoaded || !needsRules(change));
   if (pending.length > 0) {
@@ -52,6 +56,15 @@ export async function applyEvaluation(tools: Tools, planned: Evaluation, known: 
     );
   }
   return applied;
+}
+
+/** Records what the steps did to the DNS settings; `undefined`: a step to set them failed. */
+function noteDns(state: Joined, steps: readonly Step[], refused: RefusedDns | null | undefined): Joined {
+  const { ownsDns: _, refusedDns: before, ...rest } = state;
+  if (steps.some((step) => step.do === 'revert-dns')) return { ...rest, ...(before && { refusedDns: before }) };
+  if (!steps.some((step) => step.do === 'set-dns')) return state;
+  const refusedDns = refused === undefined ? before : refused;
+  return { ...rest, ownsDns: true, ...(refusedDns && { refusedDns }) };
 }
 
 /** Observes the host after the steps, without what no step could change: that takes longest. */
@@ -76,17 +89,23 @@ async function reachMoved(tools: Pick<Tools, 'host'>, { state, desired, moved }:
  * host must stay reachable; nothing is forwarded, and the tunnel of a closed network carries
  * nothing. The notes have the reason.
  *
- * @returns whether the packet rules load, if there were any to load
+ * @returns whether the packet rules load, if there were any to load; and with a step for DNS,
+ *   whether its servers were removed again
  */
-export async function applySteps(tools: Tools, { state, desired, steps, actual }: Evaluation): Promise<boolean> {
+export async function applySteps(
+  tools: Tools,
+  { state, desired, steps, actual }: Evaluation,
+): Promise<{ readonly areLoaded: boolean; readonly refusedDns?: RefusedDns | null }> {
   const { interface: link } = state;
   let areLoaded = true;
+  let refusedDns: RefusedDns | null | undefined;
   const left = [...steps];
   for (let step = left.shift(); step !== undefined; step = left.shift()) {
     if (!areLoaded && enablesForwarding(step)) continue;
     tools.log.debug({ interface: link, step: step.do, changes: step.changes }, 'applying a step');
     try {
-      await applyStep(tools, step);
+      if (step.do === 'set-dns') refusedDns = await tryDns(tools, state, step);
+      else await applyStep(tools, step);
       if (step.do === 'set-firewall') {
         await tools.store.amendNotes(link, { unloaded: null });
         for (const { address, local } of desired.keptSessions) {
@@ -108,7 +127,17 @@ export async function applySteps(tools: Tools, { state, desired, steps, actual }
     }
     tools.log.debug({ interface: link, step: step.do }, 'a step is done');
   }
-  return areLoaded;
+  return { areLoaded, ...(refusedDns !== undefined && { refusedDns }) };
+}
+
+/** As {@link applyDns}; `undefined`, with a warning, if the step failed. */
+async function tryDns(tools: Tools, state: Joined, step: Step & SetDns): Promise<RefusedDns | null | undefined> {
+  try {
+    return await applyDns(tools, state, step);
+  } catch (error) {
+    tools.warn(expectCpnError(error).message);
+    return undefined;
+  }
 }
 
 /** Returns the changes of a plan that were made although the packet rules did not load. */
@@ -134,7 +163,7 @@ export async function applyStep(tools: Pick<Tools, 'host' | 'warn'>, step: Step)
     await tools.host.apply(step);
     return true;
   } catch (error) {
-    if (!isHostsStep(step) || !(error instanceof CpnError)) throw error;
+    if (!isNamesStep(step) || !(error instanceof CpnError)) throw error;
     tools.warn(error.message);
     return false;
   }

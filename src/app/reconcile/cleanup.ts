@@ -3,6 +3,7 @@ import type { OwnedResource } from '../../core/host-state/receipt.ts';
 import { isForwardingKey } from '../../core/host-state/sysctl-keys.ts';
 import { aliasOf } from '../../core/reconcile/desired.ts';
 import { planCleanup } from '../../core/reconcile/plan-cleanup.ts';
+import { planDnsRemoval } from '../../core/reconcile/plan-dns.ts';
 import { explainHosts } from '../../core/reconcile/plan-hosts.ts';
 import { holdsTunnel } from '../../core/reconcile/plan-rules.ts';
 import type { Joined, State } from '../../store/state/state.ts';
@@ -49,12 +50,14 @@ export async function cleanUp(tools: Tools, state: State): Promise<State> {
   const stuck = explainHosts({ hosts: null }, actual);
   if (stuck !== null) tools.warn(`the names of the peers of ${state.interface} stay in the hosts file: ${stuck}`);
   let namesStay = stuck !== null;
-  for (const step of planCleanup([...link, ...rules, ...own], actual)) {
-    if (!(await applyStep(tools, step))) namesStay = true;
+  const names = state.ownsDns && !foreign ? planDnsRemoval(state.interface, actual, 'taken back') : [];
+  for (const step of [...names, ...planCleanup([...link, ...rules, ...own], actual)]) {
+    if (!(await applyStep(tools, step)) && step.do === 'remove-hosts') namesStay = true;
   }
   const stays = (entry: OwnedResource) => entry.made === 'folder' || (namesStay && entry.made === 'hosts');
   const openPorts = await closePorts(tools, state);
-  const left: State = { ...state, receipt: state.receipt.filter(stays), openPorts };
+  const { ownsDns: _, refusedDns: __, ...known } = state;
+  const left: State = { ...known, receipt: state.receipt.filter(stays), openPorts };
   await tools.store.write(left);
   await tools.store.amendNotes(state.interface, { unloaded: null });
   return left;

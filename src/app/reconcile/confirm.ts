@@ -22,10 +22,14 @@ import {
 import { findConfirmingPeers } from './confirming-peers.ts';
 import { type Evaluation, evaluateNetwork, withServiceTime } from './evaluate-network.ts';
 
-/** True if changes may cut the host off: all changes except names and new peers. */
+/**
+ * True if changes may cut the host off: all changes except new peers and names, for which
+ * {@link applyDns} has its own check.
+ */
 export function mayCutOff(changes: readonly Change[]): boolean {
   return !changes.every(
-    ({ action, kind }) => kind === 'file' || kind === 'hosts' || (kind === 'peer' && action === 'add'),
+    ({ action, kind }) =>
+      kind === 'file' || kind === 'hosts' || kind === 'dns' || (kind === 'peer' && action === 'add'),
   );
 }
 

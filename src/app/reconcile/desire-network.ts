@@ -6,6 +6,7 @@ import { findMapEnd } from '../../core/map/map-age.ts';
 import type { NetworkMap, Peer } from '../../core/map/model.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
 import { addressesOf } from '../../core/names/resolved-names.ts';
+import { routeDnsOf } from '../../core/names/route-dns.ts';
 import { familyOf, formatInterfaceAddress, isDefaultRoute, maskPrefix, type Prefix } from '../../core/net/cidr.ts';
 import { isLiteral, type SocketEndpoint } from '../../core/net/endpoint.ts';
 import { PrefixIndex } from '../../core/net/prefix-index.ts';
@@ -25,7 +26,7 @@ import { renderConfig } from '../../core/wg-quick/render.ts';
 import type { Joined, State } from '../../store/state/state.ts';
 import type { DesiredNetwork, DesireInputs, EvaluationCache, OtherNetwork } from '../evaluation-cache.ts';
 import { isJoined } from '../select.ts';
-import { locateApi, locateServices } from './resolve-names.ts';
+import { locateApi, locateServices, neededNames } from './names/resolve-names.ts';
 import { constrainRoutes } from './route-constraints.ts';
 
 /**
@@ -100,6 +101,13 @@ function desireNetwork(inputs: DesireInputs): DesiredNetwork {
       strict: options.strictTunnel ? findExceptions(observed, routeTable) : null,
       ...{
         expired: inputs.expired,
+        names: {
+          entries: routeDnsOf(state.membership.map, state.membership.text),
+          needed: neededNames(state),
+          resolver: observed.dns,
+          isOwn: state.ownsDns === true,
+          refused: inputs.refusedDns,
+        },
         mapEnd: findMapEnd(state),
         services: locateServices(state, observed.underlay.addresses),
         ...(state.features?.includes('peer-paths') && state.options.directPaths && { paths: inputs.paths ?? [] }),

@@ -15,7 +15,7 @@ import type { Step } from '../../core/reconcile/step.ts';
 import { sshClient } from '../../core/routing/kept-outside.ts';
 import { sameData } from '../../core/util/same-data.ts';
 import type { TunnelConfig } from '../../core/wg-quick/parse.ts';
-import type { Joined, State } from '../../store/state/state.ts';
+import type { Joined, RefusedDns, State } from '../../store/state/state.ts';
 import type { DesiredNetwork, DesireInputs } from '../evaluation-cache.ts';
 import { isJoined } from '../select.ts';
 import { secondsNow, type Tools } from '../tools.ts';
@@ -96,6 +96,7 @@ export async function evaluateNetwork(
     silent,
     earlier: await readEarlier(tools, state, states),
     label: state.options.hosts ? await labelNetwork(tools, state) : null,
+    refusedDns: findRefusedDns(state, tools.now().getTime()),
     paths: paths ?? findPresentPaths(state, device, secondsNow(tools)),
   };
   let planned = await planWithSessions(tools, inputs, device);
@@ -120,6 +121,14 @@ export async function evaluateNetwork(
     serviceTime,
     expired,
   };
+}
+
+/** Milliseconds after which refused DNS settings are tried again. */
+const dnsRetryMs = 600_000;
+
+function findRefusedDns({ refusedDns }: Joined, now: number): RefusedDns | null {
+  const isRecent = refusedDns !== undefined && Math.abs(now - Date.parse(refusedDns.at)) < dnsRetryMs;
+  return isRecent ? refusedDns : null;
 }
 
 /** Peers get the new key of this host from the map: no path outlives a rotation. */

@@ -12,6 +12,7 @@ import {
 } from '../../core/host-state/sysctl-keys.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
 import { localsOf } from '../../core/map/prefix-maps.ts';
+import { routeDnsOf } from '../../core/names/route-dns.ts';
 import { hostPrefix, isDefaultRoute, type Prefix } from '../../core/net/cidr.ts';
 import { isPlainLinkName } from '../../core/net/link-name.ts';
 import { assignedRoutes } from '../../core/routing/topology/route-owner.ts';
@@ -19,7 +20,7 @@ import { markedSourceKey } from '../../core/routing/tunnel-rules.ts';
 import type { ObserveOptions } from '../../host/host.ts';
 import type { Joined, State } from '../../store/state/state.ts';
 import { isJoined } from '../select.ts';
-import { locateApi } from './resolve-names.ts';
+import { locateApi } from './names/resolve-names.ts';
 
 export function observeOptionsFor(state: State): ObserveOptions {
   const { enrollment, interface: link } = state;
@@ -36,6 +37,9 @@ export function observeOptionsFor(state: State): ObserveOptions {
     ...made,
   ];
   const hosts = state.options.hosts || state.receipt.some((entry) => entry.made === 'hosts');
+  const { map, text } = state.membership ?? {};
+  const isResolving = state.options.dns && map !== undefined && routeDnsOf(map, text).length > 0;
+  const dns = isResolving || state.ownsDns === true;
   const firewall = isConnector ? true : ('if-possible' as const);
   return {
     link,
@@ -45,6 +49,7 @@ export function observeOptionsFor(state: State): ObserveOptions {
     concerns: concernsOf(state),
     destinations: isJoined(state) ? locateApi(state) : [],
     hosts,
+    dns,
     ...forwardedBy(state),
   };
 }

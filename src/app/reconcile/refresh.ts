@@ -17,8 +17,8 @@ import { accessOf } from '../access.ts';
 import { reclaimKey } from '../register-key.ts';
 import type { Tools } from '../tools.ts';
 import { othersOf } from './desire-network.ts';
+import { namesOf, resolveNames } from './names/resolve-names.ts';
 import { observeOptionsFor } from './observe-options.ts';
-import { namesOf, resolveNames } from './resolve-names.ts';
 import { constrainRoutes, readEarlier } from './route-constraints.ts';
 import { applyUpdate, noUpdate, type StateUpdate } from './state-update.ts';
 

@@ -9,7 +9,7 @@ import { advertisedBy } from '../../core/routing/public-prefixes.ts';
 import type { Joined, State } from '../../store/state/state.ts';
 import type { ConstraintInputs, EarlierNetwork } from '../evaluation-cache.ts';
 import type { Tools } from '../tools.ts';
-import { locateApi } from './resolve-names.ts';
+import { locateApi } from './names/resolve-names.ts';
 
 /** The prefixes of networks that joined earlier. An edited file affects only its own network. */
 export async function readEarlier(

@@ -12,7 +12,7 @@ import { applyPins, completePins } from '../../core/pins/pins.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { holderOf } from '../pins.ts';
 import { withDeletion, withoutDeletion } from './deleted-network.ts';
-import { namesOf } from './resolve-names.ts';
+import { namesOf } from './names/resolve-names.ts';
 
 /** Received or observed changes of a network that are not on disk yet; null without a change. */
 export interface StateUpdate {

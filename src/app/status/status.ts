@@ -149,6 +149,15 @@ const unknown = {
     failure: null,
     rules: null,
   },
-  ...{ peers: [], routes: [], drift: [], foreignRoutes: [], outside: noOutside, warnings: [], problems: [] },
+  ...{
+    peers: [],
+    routes: [],
+    domains: [],
+    drift: [],
+    foreignRoutes: [],
+    outside: noOutside,
+    warnings: [],
+    problems: [],
+  },
   sync: { mode: 'local', lastSuccess: null, error: null, refused: null },
 } as const satisfies Omit<NetworkStatus, 'interface'>;

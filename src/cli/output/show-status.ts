@@ -26,7 +26,20 @@ const unknownRates: FindRates = () => ({ received: null, sent: null });
 
 /** The JSON of a network's status, a contract for scripts. */
 export function statusToJson(status: NetworkStatus) {
-  const { network, interface: link, state, address, publicKey, listenPort, mtu, routes, drift, sync, failure } = status;
+  const {
+    network,
+    interface: link,
+    state,
+    address,
+    publicKey,
+    listenPort,
+    mtu,
+    routes,
+    domains,
+    drift,
+    sync,
+    failure,
+  } = status;
   const warnings = failure ? [...status.warnings, failure.message] : status.warnings;
   return {
     network,
@@ -71,6 +84,9 @@ export function statusToJson(status: NetworkStatus) {
       ...(peer.secret !== null && { secret: peer.secret }),
     })),
     routes: routes.map(({ reason, remedy: _, ...route }) => (reason === null ? route : { ...route, reason })),
+    ...(domains.length > 0 && {
+      domains: domains.map(({ reason, ...domain }) => (reason === null ? domain : { ...domain, reason })),
+    }),
     drift,
     ...(status.rules !== null && { rules: rulesToJson(status.rules) }),
     ...(status.inbound !== null && { inbound: inboundToJson(status.inbound) }),
@@ -139,7 +155,7 @@ export function statusToText(
   columns: number | null = null,
   findRates: FindRates = unknownRates,
 ): string {
-  const { peers, routes, drift, outside, sync, warnings } = status;
+  const { peers, routes, domains, drift, outside, sync, warnings } = status;
   const narrowing = columns === null ? null : narrow;
   const parts = [describeHead(status, columns)];
   if (status.reachability !== null) parts.push(...describeReachability(status.reachability));
@@ -160,6 +176,10 @@ export function statusToText(
       [reason, remedy].filter((part) => part !== null).join('; '),
     ]);
     parts.push(table(['route', 'via', 'state', ''], rows, narrowing, columns));
+  }
+  if (isUp && domains.length > 0) {
+    const rows = domains.map(({ domain, servers, state, reason }) => [domain, servers.join(', '), state, reason ?? '']);
+    parts.push(table(['domain', 'servers', 'state', ''], rows, narrowing, columns));
   }
   if (drift.length > 0) {
     const names = new Map(peers.map(({ publicKey, name }) => [publicKey, name]));

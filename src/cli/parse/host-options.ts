@@ -71,6 +71,12 @@ export const optionFlags = {
     summary: 'write the names of the peers to the hosts file: PEER.NETWORK.cpn.internal',
     byDefault: 'no',
   },
+  dns: {
+    option: 'dns',
+    kind: 'switch',
+    summary: 'resolve the domains behind accepted routes by their DNS servers, through the tunnel',
+    byDefault: 'yes',
+  },
   'open-firewall': {
     option: 'openFirewall',
     kind: 'switch',

@@ -12,7 +12,7 @@ const [mostEntries, mostServers, mostDomains] = [16, 3, 16];
 export const routeDnsFlag = {
   kind: 'list',
   value: 'ROUTE=SERVER[,SERVER],DOMAIN[,DOMAIN]',
-  summary: 'DNS servers in a route, and the domains that they resolve; hosts do not use them yet',
+  summary: 'DNS servers in a route, and the domains that hosts resolve there',
 } as const satisfies Flag;
 
 /** All entries, none for "none". Undefined without the flag. @throws InvalidValue or WrongUsage */

@@ -28,6 +28,8 @@ export interface Actual {
   readonly isSealed?: boolean;
   /** The hosts file; null if it was not requested. */
   readonly hosts: HostsFile | null;
+  /** The settings of systemd-resolved; null if it does not run, absent if not requested. */
+  readonly dns?: ResolverSettings | null;
   /** True if routes have neither a table nor a metric. */
   readonly isPlain?: boolean;
   /** Why only WireGuard's table could be read; links, routes, rules and `underlay` are empty. */
@@ -41,6 +43,32 @@ export interface HostsFile {
   readonly block: string | null;
   /** Why our block cannot be changed, and how to fix it; null if it can be changed. */
   readonly trouble: string | null;
+}
+
+/** The settings of a resolver with DNS servers for each interface. */
+export interface ResolverSettings {
+  /** Those of our interface; null without any. */
+  readonly own: LinkDnsSettings | null;
+  /** The domains of other interfaces. */
+  readonly others: readonly OtherDomain[];
+}
+
+/** A domain whose names the resolver sends to an interface. */
+export interface OtherDomain {
+  readonly domain: string;
+  /** Null if the domain is of the resolver's own settings. */
+  readonly link: string | null;
+}
+
+export interface LinkDnsSettings {
+  /** Addresses, with `:PORT` or `#NAME` where those are set. */
+  readonly servers: readonly string[];
+  /** A routing domain has the prefix `~`, a search domain has none (systemd.network(5)). */
+  readonly domains: readonly string[];
+  /** False if names outside the domains never go to these servers. */
+  readonly isDefaultRoute: boolean;
+  readonly dnssec: string;
+  readonly dnsOverTls: string;
 }
 
 export interface Link {

@@ -64,6 +64,7 @@ export function identifyMap({
   relay,
   rules,
   spread,
+  routeDns,
   revision,
   peers,
   skipped,
@@ -94,6 +95,7 @@ export function identifyMap({
     ...(relay === undefined ? [] : [{ relay }]),
     ...(spread ? [{ spread }] : []),
     ...(rules ? [{ rules }] : []),
+    ...(routeDns ? [{ routeDns }] : []),
   ];
   const text = JSON.stringify([id, name, cidr, routes, listed, ...more]);
   return digestOf(text, 16);

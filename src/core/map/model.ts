@@ -89,6 +89,8 @@ export interface NetworkMap {
   readonly relay?: PeerId;
   /** Who may reach what; absent in an open network, where every peer reaches everything. */
   readonly rules?: AccessRules;
+  /** The domains behind routes; absent without any. */
+  readonly routeDns?: readonly RouteDns[];
   /** True if hosts spread over equal connectors that masquerade; absent if not. */
   readonly spread?: true;
   /**
@@ -101,6 +103,14 @@ export interface NetworkMap {
   readonly peers: readonly Peer[];
   /** Entries of the service that are not usable; absent without any. */
   readonly skipped?: readonly SkippedPeer[];
+}
+
+/** The DNS servers in a route, and the domains whose names they resolve. */
+export interface RouteDns {
+  readonly route: Prefix;
+  readonly servers: readonly Address[];
+  /** In lower case, without a trailing dot. */
+  readonly domains: readonly string[];
 }
 
 /** An unusable entry of a network's list, as far as it can be read. */

@@ -38,6 +38,8 @@ export const optionRules = {
   /** Seconds after which the daemon creates a new key pair; null for never. The minimum is high
    * because a rotation interrupts the tunnel briefly. */
   rotateEvery: { kind: 'period', min: 3_600, max: 3_650 * 86_400 },
+  /** True if this host resolves the domains behind routes that it accepts by their DNS servers. */
+  dns: { kind: 'switch', byDefault: true },
   /** True if ufw and firewalld, while they are active, must accept UDP to the listen port. */
   openFirewall: { kind: 'switch', byDefault: false },
   /** True if a full tunnel also takes what other routes, such as those of DHCP, lead elsewhere. */

@@ -2,7 +2,7 @@ import type { NetworkMap } from '../map/model.ts';
 import { assignLabels, type PeerLabels } from './hosts-label.ts';
 
 /** The domain of all names. `internal` is for private use (ICANN resolution 2024.07.29.06). */
-export const domain = 'cpn.internal';
+export const peerDomain = 'cpn.internal';
 
 /** The first line of our block. */
 const begins = (link: string) => `# BEGIN cpn ${link}`;
@@ -20,7 +20,7 @@ export function renderBlock(
 ): string {
   const addresses = new Map(peers.map(({ id, address }) => [id, address]));
   const lines = assignLabels(peers, held).map(({ peer, labels }) => {
-    const names = labels.map((each) => `${each}.${label}.${domain}`);
+    const names = labels.map((each) => `${each}.${label}.${peerDomain}`);
     return `${addresses.get(peer)} ${names.join(' ')}`;
   });
   return [`${begins(link)} (written by cpn; edits are lost)`, ...lines, ends(link), ''].join('\n');

@@ -1,5 +1,5 @@
 import { type Address, addressAt, covers, lengthOf, type Prefix, rangeOf } from '../net/cidr.ts';
-import { domain } from './hosts-block.ts';
+import { peerDomain } from './hosts-block.ts';
 
 /** A network whose peers have names. `label` names the network, as in the hosts file. */
 export interface NamedNetwork {
@@ -81,7 +81,7 @@ const refused: Answer = { rcode: 'REFUSED', answers: [], authorities: [] };
  * proportion to the peers, so call it once per map.
  */
 export function buildZones({ label, range, hosts }: NamedNetwork): Zone[] {
-  const apex = `${label}.${domain}`.toLowerCase();
+  const apex = `${label}.${peerDomain}`.toLowerCase();
   const names = new Map<string, NameData>();
   const reverse = new Map(listReverseApexes(range).map((each) => [each, new Map<string, NameData | null>()]));
   for (const { address, labels } of hosts) {

@@ -120,7 +120,7 @@ function usualPort(protocol: string): string {
   return protocol === 'https:' ? '443' : '80';
 }
 
-function hostOf(url: string): string {
+export function hostOf(url: string): string {
   return new URL(url).hostname.replace(/^\[|\]$/g, '');
 }
 

@@ -239,11 +239,19 @@ export const networkEntries = {
     text: (facts) => hostsFile(facts).text,
     remedy: (facts) => hostsFile(facts).remedy,
   }),
+  'domain-refused': entry<{ domain: string; reason: string }>({
+    title: 'a domain behind a route is not resolved there',
+    severity: 'note',
+    summary: ({ domain, reason }) => `${domain}: ${reason}`,
+    text: ({ domain, reason }) => `${domain} is resolved as before: ${reason}`,
+    // The table of domains has it.
+    isWarning: false,
+  }),
   'dns-ignored': entry<{ service: string; servers: readonly string[] }>({
     title: 'the resolvers of the network are not used',
     severity: 'note',
     text: ({ service, servers }) =>
-      `${service} names ${servers.join(', ')} as DNS for this network; cpn does not change this host's resolver`,
+      `${service} names ${servers.join(', ')} as DNS for this network, without a domain; cpn sends only the names of domains to a network`,
   }),
   'config-remark': entry<{ service: string; remark: string }>({
     title: 'a line of the wg-quick text of the control plane is not used',

@@ -46,6 +46,7 @@ import { mayHavePath } from '../routing/topology/via-connectors.ts';
 import { markedSourceKey, tunnelRules } from '../routing/tunnel-rules.ts';
 import { findOuterResolvers } from '../routing/tunnelled-resolvers.ts';
 import type { DesiredPeer, TunnelConfig } from '../wg-quick/parse.ts';
+import { chooseDns } from './choose-dns.ts';
 import { aliasOf, type Desired, type DesiredInputs, findRoutes } from './desired.ts';
 
 /** Computes the desired state of one network, without the prefixes that the guard refuses. */
@@ -225,6 +226,7 @@ export function computeDesired(intent: DesiredInputs, constraints: RouteConstrai
       ...(isFull && { [markedSourceKey]: '1' }),
     },
     hosts: intent.label === null ? null : renderBlock(link, map, intent.label, intent.labels),
+    ...chooseDns(intent, { map: intent.map, reports: [...left, ...explained], keptOutside, constraints }),
     report: [...(rangeRefused === null ? [] : [reportRefused(map.cidr, rangeRefused)]), ...left, ...explained],
     relay,
     relayedPeers: relayedPeers.flatMap((peer) => (relay ? [{ peer, via: relay }] : [])),

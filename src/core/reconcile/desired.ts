@@ -7,13 +7,14 @@ import { isIpv6Rule } from '../forward/ipv6-rules.ts';
 import type { KeptSession } from '../forward/kept-sessions.ts';
 import type { Firewall } from '../forward/packet-rule.ts';
 import type { PathMtu } from '../health/path-mtu.ts';
-import type { SshClient } from '../host-state/actual.ts';
+import type { ResolverSettings, SshClient } from '../host-state/actual.ts';
 import { aliasMark } from '../host-state/marks.ts';
 import type { Rule } from '../host-state/policy-rule.ts';
-import type { NetworkMap, Peer, PeerFailure, PeerId } from '../map/model.ts';
+import type { NetworkMap, Peer, PeerFailure, PeerId, RouteDns } from '../map/model.ts';
 import type { Options } from '../map/options.ts';
 import type { PeerLabels } from '../names/hosts-label.ts';
 import type { Resolved } from '../names/resolved-names.ts';
+import type { DomainReport, LinkDns } from '../names/split-dns.ts';
 import { type Address, covers, type InterfaceAddress, isDefaultRoute, onLinkRange, type Prefix } from '../net/cidr.ts';
 import { isForProbes } from '../paths/probe-address.ts';
 import type { TunnelRoutes } from '../routing/place-route.ts';
@@ -56,8 +57,23 @@ export interface DesiredInputs {
   readonly mapEnd?: number | null;
   /** The addresses and ports at which this host reaches the control plane; absent for none. */
   readonly services?: readonly ServiceSocket[];
+  /** Absent if there is no domain behind a route. */
+  readonly names?: NameConstraints;
   /** Peers that this host reaches over a direct path; absent if the service arranges none. */
   readonly paths?: readonly PeerId[];
+}
+
+/** The domains behind routes, and what they must not take away from the host. */
+export interface NameConstraints {
+  readonly entries: readonly RouteDns[];
+  /** Names that must resolve as before. */
+  readonly needed: readonly string[];
+  /** As observed; undefined if not requested. */
+  readonly resolver: ResolverSettings | null | undefined;
+  /** True if the DNS settings of the interface are ours. */
+  readonly isOwn: boolean;
+  /** Settings with which the names `lost` did not resolve, a short time ago; null for none. */
+  readonly refused: (LinkDns & { readonly lost: readonly string[] }) | null;
 }
 
 /** The complete state of a network on this host, which a pass establishes. */
@@ -95,6 +111,11 @@ export interface Desired extends TunnelRoutes {
   readonly sysctls: Readonly<Record<string, string>>;
   /** Our block in the hosts file; null for none. */
   readonly hosts: string | null;
+  /** The DNS settings of the interface; null for none. */
+  readonly dns: LinkDns | null;
+  /** True if the present DNS settings of the interface are ours. */
+  readonly ownsDns: boolean;
+  readonly domains: readonly DomainReport[];
   readonly report: readonly RouteReport[];
   /** The connector that relays to peers that are not reached directly; null if none is needed. */
   readonly relay: Peer | null;

@@ -36,11 +36,6 @@ export function explainHosts(
   return hosts === null || hosts.block === wanted ? null : hosts.trouble;
 }
 
-/** True of a step that may fail, because the tunnel works without it. */
-export function isHostsStep(step: Step): boolean {
-  return step.do === 'set-hosts' || step.do === 'remove-hosts';
-}
-
 function removal(link: string, block: string | null, reason: string): Step {
   const changes = block === null ? [] : [removed('hosts', link, linesOf(block), reason)];
   return { do: 'remove-hosts', link, changes };

@@ -5,6 +5,7 @@ import type { Actual } from '../host-state/actual.ts';
 import type { Receipt } from '../host-state/receipt.ts';
 import type { Desired } from './desired.ts';
 import { planDevice, planPeerRemoval, planUnmarking } from './plan-device.ts';
+import { planDns } from './plan-dns.ts';
 import { planFirewall, planForwardingOff, planForwardingOn, planSysctls } from './plan-forwarding.ts';
 import { planHosts } from './plan-hosts.ts';
 import { planCreation, planSettings } from './plan-link.ts';
@@ -40,6 +41,8 @@ export function plan(
     ...planSysctls(desired, actual),
     ...planForwardingOn(desired, actual),
     ...planHosts(desired, actual),
+    // A server behind a route is reached only now.
+    ...planDns(desired, actual),
   ];
 }
 

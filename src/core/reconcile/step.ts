@@ -3,13 +3,14 @@ import type { Secret } from '../crypto/secret.ts';
 import type { Firewall } from '../forward/packet-rule.ts';
 import type { Rule } from '../host-state/policy-rule.ts';
 import type { OpenedForwarding, OpenPort } from '../host-state/receipt.ts';
+import type { LinkDns } from '../names/split-dns.ts';
 import type { Address, InterfaceAddress, Prefix } from '../net/cidr.ts';
 import type { DesiredPeer } from '../wg-quick/parse.ts';
 import type { Change } from './change.ts';
 
 /**
  * One action on the host, with the changes that it makes. It starts at most one process, except for
- * `create-link` where the kernel has no WireGuard.
+ * `create-link` where the kernel has no WireGuard, and for `set-dns`.
  */
 export type Step = (
   | CreateLink
@@ -23,6 +24,9 @@ export type Step = (
   /** Replaces our block in the hosts file. The tunnel works without names. */
   | { readonly do: 'set-hosts'; readonly link: string; readonly block: string }
   | { readonly do: 'remove-hosts'; readonly link: string }
+  | SetDns
+  /** Removes the DNS settings of the interface. */
+  | { readonly do: 'revert-dns'; readonly link: string }
   /**
    * Opens or closes the listen port in a firewall program. If that fails, the tunnel works as
    * before.
@@ -30,6 +34,18 @@ export type Step = (
   | { readonly do: 'open-port' | 'close-port'; readonly link: string; readonly at: OpenPort }
   | { readonly do: 'delete-link'; readonly link: string }
 ) & { readonly changes: readonly Change[] };
+
+/** Sets the DNS servers of the interface, for these domains alone. */
+export interface SetDns {
+  readonly do: 'set-dns';
+  readonly link: string;
+  readonly dns: LinkDns;
+}
+
+/** True of a step that may fail, because the tunnel works without names. */
+export function isNamesStep(step: Step): boolean {
+  return ['set-hosts', 'remove-hosts', 'set-dns', 'revert-dns'].includes(step.do);
+}
 
 /** Creates a WireGuard interface, in user space if the kernel has no module. */
 export interface CreateLink {

@@ -7,6 +7,7 @@ import { stderrOf } from '../process/command-error.ts';
 import type { Run } from '../process/run.ts';
 import { startUserspace, waitForExit } from '../wireguard/userspace.ts';
 import { changeDevice } from '../wireguard/wg.ts';
+import { revertDns, setDns } from './dns/resolved.ts';
 import { batchArgs, describeFailedLines, renderBatch } from './ip/batch.ts';
 import { setPortOpen } from './nft/firewall-programs.ts';
 import { renderFirewall, renderRemoval } from './nft/own-table.ts';
@@ -36,6 +37,10 @@ export async function applyStep(run: Run, step: Step): Promise<void> {
       return writeHosts(step.link, step.block);
     case 'remove-hosts':
       return writeHosts(step.link, null);
+    case 'set-dns':
+      return setDns(run, step);
+    case 'revert-dns':
+      return revertDns(run, step.link);
     case 'open-port':
     case 'close-port':
       return setPortOpen(run, step.link, step.at, step.do === 'open-port');

@@ -26,6 +26,9 @@ import { findForeignSocket } from '../wireguard/userspace.ts';
 import { watchDevices } from '../wireguard/watch-devices.ts';
 import { applyStep } from './apply-step.ts';
 import { findConflictingProcesses } from './conflicting-processes.ts';
+import { readResolverSettings, withoutOwn } from './dns/resolved.ts';
+import { readResolvers } from './dns/resolvers.ts';
+import { watchResolver } from './dns/watch-resolver.ts';
 import { probeSize, raiseProbeMtu } from './echoes.ts';
 import { readForwarded, renderForwarded } from './ip/forwarded-routes.ts';
 import { listRoutes, readLarge } from './ip/large-tables.ts';
@@ -40,7 +43,6 @@ import { listArgs, mapSample, parseRules, parseTimeouts } from './nft/own-table.
 import { readRefused } from './nft/refused.ts';
 import { type LinkCache, type LinkView, ObservationCache } from './observation-cache.ts';
 import { checkPrivilege } from './process-files.ts';
-import { readResolvers } from './resolvers.ts';
 import { countSent, readRecentDestinations } from './sent-packets.ts';
 import { parseConnections } from './socket-table.ts';
 import { readSshClients } from './ssh-clients.ts';
@@ -81,11 +83,12 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Require
         listener(event);
       };
       const watch = await watchEvents(follow, start, { relevant });
+      const resolver = watchResolver(listener);
       caches.routes.follow(true);
       return {
-        close: () => {
+        close: async () => {
           caches.routes.follow(false);
-          return watch.close();
+          await Promise.all([watch.close(), resolver.close()]);
         },
       };
     },
@@ -118,7 +121,7 @@ async function checkMaps(run: Run): Promise<void> {
  * only the device again, unless it is missing.
  */
 async function observe(run: Run, options: ObserveOptions, caches: ObservationCache): Promise<Actual> {
-  const { link, firewall, sysctls, served = [], hosts, previous = null, acceptsUnread = false } = options;
+  const { link, firewall, sysctls, served = [], hosts, dns = false, previous = null, acceptsUnread = false } = options;
   parseLinkName(link);
   const cache = caches.of(link);
   const known = previous && (await observeDevice(run, link, caches));
@@ -138,20 +141,23 @@ async function observe(run: Run, options: ObserveOptions, caches: ObservationCac
   if (device === null) caches.forget(link);
   // Without forwarding, the kernel refuses every packet from the tunnel: its replies prove nothing.
   const isForwarding = values[forwardingKey(link)] === '1';
-  const resolvers = readResolvers(view.underlay.addresses, caches.stubOwners);
-  const { forwarded, ...connected } = view.underlay;
+  const resolver = dns ? await readResolverSettings(run, link, view.names) : undefined;
+  const resolvers = withoutOwn(readResolvers(view.underlay.addresses, caches.stubOwners), resolver);
+  const { names: _, underlay: outside, ...shown } = view;
+  const { forwarded, ...connected } = outside;
   const underlay = { ...connected, ...(isForwarding && forwarded && { forwarded }), ...resolvers };
   const links = served.flatMap(linkFinder(underlay)).filter(isPlainLinkName);
   const unread = [...new Set(links.map(forwardingKey))].filter((key) => !(key in values));
   const all = unread.length === 0 ? values : { ...values, ...(await readSysctls(unread)) };
   return {
-    ...view,
+    ...shown,
     // As in observeDevice.
     device: view.link !== null || ('unread' in view && (await readLinkNames()).has(link)) ? device : null,
     ...rules,
     sysctls: all,
     isSealed: areSysctlsSealed(),
     hosts: hostsFile,
+    ...(resolver !== undefined && { dns: resolver }),
     underlay,
   };
 }
@@ -169,6 +175,7 @@ const emptyView: LinkView = {
     ...{ addresses: [], connected: [], routed: [], gateways: [], uplinks: [], links: [] },
     underlayMtu: null,
   },
+  names: new Map(),
 };
 
 /** Runs `ip` once. With large tables, reads only routes that matter: daemons may have a million. */

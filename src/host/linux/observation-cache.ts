@@ -4,9 +4,9 @@ import { memoizeLast } from '../../core/util/memo.ts';
 import { OutputCache } from '../process/output-cache.ts';
 import { dumpReader } from '../wireguard/dump.ts';
 import { digestDump } from '../wireguard/watch-devices.ts';
+import type { OwnerCache } from './dns/resolvers.ts';
 import { type ShownByIp, shownReader } from './ip/show.ts';
 import { findOnLink, findRoutes } from './link-routes.ts';
-import type { OwnerCache } from './resolvers.ts';
 import { RouteCache } from './route-cache.ts';
 import { gatherUnderlay } from './underlay.ts';
 
@@ -49,6 +49,8 @@ export class ObservationCache {
 /** The interface and its underlay, from the output of `ip`. */
 interface LinkView extends Pick<Actual, 'link' | 'routes' | 'onLink' | 'rules' | 'throwRoutes'> {
   readonly underlay: Omit<Underlay, 'resolvers' | 'stubs'>;
+  /** The names of all interfaces, by index. */
+  readonly names: ReadonlyMap<number, string>;
 }
 
 class LinkCache {
@@ -79,6 +81,7 @@ class LinkCache {
         throwRoutes: shown.throwRoutes,
         rules: shown.rules.filter((rule) => !isKernelRule(rule)),
         underlay: gatherUnderlay(name, shown),
+        names: new Map(shown.links.map((each) => [each.index, each.name])),
       };
     });
   }

@@ -30,6 +30,8 @@ export const remedies = {
   systemctl: 'it is part of systemd: apt install systemd',
   'systemd-notify': 'it is part of systemd: apt install systemd',
   'wireguard-go': 'install it: apt install wireguard-go',
+  busctl: 'it is part of systemd: apt install systemd',
+  resolvectl: 'it is part of systemd-resolved: apt install systemd-resolved',
   journalctl: 'it is part of systemd',
   sh: 'it is part of every Unix',
   'boringtun-cli': 'install it: cargo install boringtun-cli, into /usr/local/bin',

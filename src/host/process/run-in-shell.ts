@@ -17,7 +17,7 @@ import {
 import type { ShellPool, StandingShell } from './shell-pool.ts';
 
 /** The tools of a pass, which print little and end soon. */
-const pooled: ReadonlySet<Tool> = new Set<Tool>(['wg', 'ip', 'nft']);
+const pooled: ReadonlySet<Tool> = new Set<Tool>(['wg', 'ip', 'nft', 'busctl']);
 
 /** Runs a tool in a shell of the pool. Null if no shell can run it: the caller spawns the tool. */
 export async function runInShell(

@@ -116,16 +116,20 @@ const map = v.object({
   spread: v.exactOptional(v.literal(true)),
   rules: v.exactOptional(accessRules),
   nonce: v.exactOptional(v.string()),
+  routeDns: v.exactOptional(
+    v.array(v.object({ route: prefix, servers: v.array(address), domains: v.array(v.string()) })),
+  ),
   revision: v.nullable(v.string()),
   peers: v.array(peer),
   skipped: v.exactOptional(v.array(skippedPeer)),
 });
 
 /**
- * The number of peer fields that were added to the stored map since its first version, which had 7.
- * A stored map with fewer fields is fetched again as a whole. A field that is removed still counts.
+ * The number of fields that were added to the stored map since its first version: those of peers,
+ * which had 7, and `routeDns`. A stored map with fewer fields is fetched again as a whole. A field
+ * that is removed still counts.
  */
-export const mapFields = listedPeerFields.length - 7;
+export const mapFields = listedPeerFields.length - 7 + 1;
 const storedMap = v.pipe(
   v.object({ ...map.entries, fields: v.optional(int, 0) }),
   v.transform(({ fields, ...stored }) => (fields < mapFields ? { ...stored, revision: null } : stored)),
@@ -240,6 +244,10 @@ export const stateSchema = v.object({
     ]),
   ),
   refused: v.optional(v.nullable(v.string()), null),
+  ownsDns: v.exactOptional(v.literal(true)),
+  refusedDns: v.exactOptional(
+    v.object({ servers: v.array(address), domains: v.array(v.string()), lost: v.array(v.string()), at: instant }),
+  ),
   failed: v.optional(
     v.array(v.object({ peer: peerId, back: v.boolean(), heard: v.exactOptional(v.number()) })),
     () => [],

@@ -9,6 +9,7 @@ import type { NetworkMap, PeerFailure, PeerId, ProvidedRemarks } from '../../cor
 import type { Options } from '../../core/map/options.ts';
 import type { PeerLabels } from '../../core/names/hosts-label.ts';
 import type { Resolved } from '../../core/names/resolved-names.ts';
+import type { LinkDns } from '../../core/names/split-dns.ts';
 import type { Address } from '../../core/net/cidr.ts';
 import type { Endpoint } from '../../core/net/endpoint.ts';
 import type { ServiceAddress } from '../../core/net/service-address.ts';
@@ -71,6 +72,17 @@ export interface State {
   readonly receipt: Receipt;
   /** The part of the receipt that 0.1.0 does not read: ports opened in ufw and firewalld. */
   readonly openPorts: readonly OpenPort[];
+  /** Another such part: present if the DNS settings of the interface are ours. */
+  readonly ownsDns?: true;
+  /** DNS settings that this host removed, because names did not resolve with them. */
+  readonly refusedDns?: RefusedDns;
+}
+
+/** DNS settings with which the names `lost` did not resolve. */
+export interface RefusedDns extends LinkDns {
+  readonly lost: readonly string[];
+  /** In ISO 8601. */
+  readonly at: string;
 }
 
 export const rotationPhases = ['announcing', 'confirming', 'returning'] as const;

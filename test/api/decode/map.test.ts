@@ -26,12 +26,62 @@ function skippedOf(body: unknown): string {
 const withPeer = (changes: object) => networkBody({ peers: [peerBody(1), peerBody(2, changes)] });
 
 describe('a map', () => {
-  test.each([[[{ route: '192.168.10.0/24', dns_servers: ['192.168.10.53'], domains: ['corp.example'] }]], [7]])(
-    'is the same with domains behind routes, which hosts do not use: %j',
-    (route_dns) => {
-      expect(decode({ data: networkBody({ route_dns }) }, '"12"')).toEqual(decode({ data: networkBody() }, '"12"'));
-    },
-  );
+  const route = '192.168.10.0/24';
+  const behind = { route, dns_servers: ['192.168.10.53'], domains: ['corp.example'] };
+  const servers = ['192.168.10.53'];
+
+  test.each<[string, unknown, unknown]>([
+    ['as the service sends them', [behind], [{ route, servers, domains: ['corp.example'] }]],
+    [
+      'in another spelling',
+      [{ ...behind, domains: ['BÜCHER.example.'] }],
+      [{ route, servers, domains: ['xn--bcher-kva.example'] }],
+    ],
+    [
+      'without servers that are none, or outside the route',
+      [{ ...behind, dns_servers: ['192.168.11.53', 'fd00::53', '192.168.10.053', 53, ...servers, ...servers] }],
+      [{ route, servers, domains: ['corp.example'] }],
+    ],
+    [
+      'without domains that are none',
+      [
+        {
+          ...behind,
+          domains: [
+            'corp',
+            '.',
+            '~.',
+            'a..b',
+            `${'x'.repeat(64)}.example`,
+            '--dns',
+            'a b.example',
+            'a\nb.example',
+            null,
+            'corp.example',
+          ],
+        },
+      ],
+      [{ route, servers, domains: ['corp.example'] }],
+    ],
+    [
+      'of a route that has host bits',
+      [{ ...behind, route: '192.168.10.7/24' }],
+      [{ route, servers, domains: ['corp.example'] }],
+    ],
+    [
+      'with the first of two entries for a route or a domain',
+      [behind, behind, { ...behind, route: '192.168.10.0/25' }],
+      [{ route, servers, domains: ['corp.example'] }],
+    ],
+    ['not, if no server is usable', [{ ...behind, dns_servers: ['192.168.11.53'] }], undefined],
+    ['not, if an entry is none', [7, null, {}, { route }, { ...behind, domains: 'corp.example' }], undefined],
+    ['not, if the field has another meaning', 7, undefined],
+    ['not, if there are too many', Array.from({ length: 81 }, () => behind), undefined],
+  ])('has the domains behind routes %s', (_, route_dns, expected) => {
+    const { routeDns, ...rest } = decode({ data: networkBody({ route_dns }) }, '"12"');
+    expect(routeDns).toEqual(expected);
+    expect(rest).toEqual(decode({ data: networkBody() }, '"12"'));
+  });
 
   test('is decoded into typed values', () => {
     expect(decode({ data: networkBody() }, '"12"')).toEqual({

@@ -19,9 +19,9 @@ const origins: Readonly<Record<keyof Joined, 'former' | 'new' | 'both'>> = {
   // What the enrolment decided, and what was observed as the former peer.
   ...{ keyPair: 'new', keySince: 'new', keySerial: 'new', identity: 'new', rotation: 'new', service: 'new' },
   ...{ features: 'new', perhapsEnrolled: 'new', enrollment: 'new', enabled: 'new', deletion: 'new' },
-  ...{ resolved: 'new', refused: 'new', failed: 'new', pathMtu: 'new', confirmed: 'new' },
+  ...{ resolved: 'new', refused: 'new', refusedDns: 'new', failed: 'new', pathMtu: 'new', confirmed: 'new' },
   ...{ keptOutside: 'new', tunnelledResolvers: 'new' },
-  ...{ membership: 'both', pins: 'both', receipt: 'both' },
+  ...{ membership: 'both', pins: 'both', receipt: 'both', ownsDns: 'both' },
 };
 
 const request: JoinRequest = {
@@ -60,6 +60,8 @@ function fill(number: number): Required<Joined> {
     deletion: { at, resumes: true },
     resolved: { [`name-${number}`]: [own] },
     refused: `"${number}"`,
+    ownsDns: true,
+    refusedDns: { servers: [own], domains: [`${number}.example`], lost: ['x.example'], at },
     failed: [{ peer: number, back: false }],
     pathMtu: { mtu: 1300 + number, peer: 2, underlay: 'x', measuredAt: at },
     drained: number === 1,
@@ -76,18 +78,20 @@ function fill(number: number): Required<Joined> {
 }
 
 it('a new membership in place of a former one has each field of the one that it belongs to', async () => {
-  const [former, joined] = [fill(1), fill(2)];
+  const { ownsDns: _, ...second } = fill(2);
+  const [former, joined]: [Joined, Joined] = [fill(1), second];
   const simulated = await SimulatedHost.with(former);
   await simulated.tools.store.write(joined);
   const replaced = await replaceMembership(simulated.tools, joined, former, request);
   const keys = Object.keys(origins) as (keyof Joined)[];
-  expect(new Set([...Object.keys(replaced), ...Object.keys(joined)])).toEqual(new Set(keys));
+  expect(new Set(Object.keys(replaced))).toEqual(new Set(keys));
   for (const key of keys.filter((each) => origins[each] !== 'both')) {
     const [from, other] = origins[key] === 'former' ? [former, joined] : [joined, former];
     expect(from[key], `${key} is the same in both`).not.toEqual(key === 'networkSecret' ? null : other[key]);
     expect(replaced[key], key).toEqual(from[key]);
   }
   expect(replaced.networkSecret?.reveal()).toBe(former.networkSecret?.reveal());
+  expect(replaced.ownsDns).toBe(true);
   expect(replaced.receipt).toEqual([...former.receipt, { made: 'folder', path: '/2' }]);
   // A pin of the former membership holds for the peers of the new one.
   expect(replaced.pins.map((pin) => pin.peer)).toEqual([2, 1]);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { locateServices } from '../../../src/app/reconcile/names/resolve-names.ts';
 import { passNetwork } from '../../../src/app/reconcile/pass.ts';
-import { locateServices } from '../../../src/app/reconcile/resolve-names.ts';
 import { noUpdate } from '../../../src/app/reconcile/state-update.ts';
 import { NotConfirmed, Unreachable } from '../../../src/core/errors/index.ts';
 import { withoutTool } from '../../../src/core/forward/own-table.ts';

@@ -43,7 +43,10 @@ async function startDesk(numbers: readonly number[], fresh: readonly number[]): 
 
 describe('a change may cut a host off', () => {
   const change = (action: string, kind: string) => ({ action, kind, target: 'x' }) as unknown as Change;
-  const harmless = ['add file', 'update file', 'remove file', 'add hosts', 'update hosts', 'remove hosts', 'add peer'];
+  const harmless = [
+    ...['add file', 'update file', 'remove file', 'add hosts', 'update hosts', 'remove hosts', 'add peer'],
+    ...['add dns', 'update dns', 'remove dns'],
+  ];
   const kinds: Record<Change['kind'], null> = {
     ...{ api: null, interface: null, address: null, peer: null, route: null, rule: null, sysctl: null },
     ...{ firewall: null, dns: null, hosts: null, file: null },

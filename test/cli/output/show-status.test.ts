@@ -46,6 +46,7 @@ const office: NetworkStatus = {
   relay: null,
   options: defaultOptions,
   peers: [peer],
+  domains: [],
   routes: [],
   drift: [],
   rules: { mode: 'open' },

@@ -13,9 +13,8 @@ import { type Desired, restoreConfig, withFormerRoutes } from '../../../src/core
 import { isOurFirewall, isOurs, plan } from '../../../src/core/reconcile/plan.ts';
 import { planCleanup } from '../../../src/core/reconcile/plan-cleanup.ts';
 import { enablesForwarding, needsRules, pausesForwarding } from '../../../src/core/reconcile/plan-forwarding.ts';
-import { isHostsStep } from '../../../src/core/reconcile/plan-hosts.ts';
 import { recordSteps } from '../../../src/core/reconcile/record-receipt.ts';
-import type { Step } from '../../../src/core/reconcile/step.ts';
+import { isNamesStep, type Step } from '../../../src/core/reconcile/step.ts';
 import { metricOf } from '../../../src/core/routing/place-route.ts';
 import {
   address,
@@ -396,9 +395,9 @@ describe('a plan', () => {
     expect(yes(enablesForwarding)).toEqual([0, 1]);
     expect(yes(pausesForwarding)).toEqual([4]);
     expect(yes((step) => step.changes.some(needsRules))).toEqual([0, 1, 6]);
-    expect(yes(isHostsStep)).toEqual([]);
-    expect(isHostsStep({ do: 'remove-hosts', link: 'cpn0', changes: [] })).toBe(true);
-    expect(isHostsStep({ do: 'set-hosts', link: 'cpn0', block: '', changes: [] })).toBe(true);
+    expect(yes(isNamesStep)).toEqual([]);
+    expect(isNamesStep({ do: 'remove-hosts', link: 'cpn0', changes: [] })).toBe(true);
+    expect(isNamesStep({ do: 'set-hosts', link: 'cpn0', block: '', changes: [] })).toBe(true);
   });
 
   it('goes back to the tunnel of an earlier file, with its default route only where rules keep the rest out', () => {

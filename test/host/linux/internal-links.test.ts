@@ -5,7 +5,7 @@ import type { ShownLink, ShownRoute } from '../../../src/host/linux/ip/show.ts';
 import { address } from '../../core/samples.ts';
 
 const link = (name: string, kind: string | null, given: Partial<ShownLink> = {}, subnet?: string): ShownLink => ({
-  ...{ name, kind, mtu: 1500, up: true, carrier: true, loopback: false, alias: null },
+  ...{ index: 7, name, kind, mtu: 1500, up: true, carrier: true, loopback: false, alias: null },
   ...{ master: null, lower: null, isTap: false, hasVirtioHeader: false },
   addresses:
     subnet === undefined

@@ -4,10 +4,10 @@ import { describe, expect, test } from 'vitest';
 import { InvalidValue } from '../../../src/core/errors/index.ts';
 import { type Address, maskPrefix } from '../../../src/core/net/cidr.ts';
 import { parseLinkName } from '../../../src/core/net/link-name.ts';
+import { parseResolvers } from '../../../src/host/linux/dns/settings.ts';
 import type { ShownByIp, ShownLink, ShownRoute } from '../../../src/host/linux/ip/show.ts';
 import { mayAdminister } from '../../../src/host/linux/process-files.ts';
 import { parseSshClients } from '../../../src/host/linux/ssh-clients.ts';
-import { parseResolvers } from '../../../src/host/linux/stubs/settings.ts';
 import { gatherUnderlay } from '../../../src/host/linux/underlay.ts';
 import { readAddress } from '../../../src/host/read-address.ts';
 
@@ -133,6 +133,7 @@ describe('parseSshClients', () => {
 
 describe('gatherUnderlay', () => {
   const link = (given: Partial<ShownLink> & { name: string }, ...subnets: string[]): ShownLink => ({
+    index: 7,
     mtu: 1500,
     up: true,
     carrier: true,

@@ -98,7 +98,7 @@ const fields: readonly [string, Partial<State>][] = [
     {
       options: {
         ...({ listenPort: 51_820, mtu: 1300, acceptRoutes: false, masquerade: false, hosts: true } as const),
-        ...({ pin: 'strict', rotateEvery: 86_400, openFirewall: true, strictTunnel: true } as const),
+        ...({ pin: 'strict', rotateEvery: 86_400, openFirewall: true, dns: false, strictTunnel: true } as const),
         ...{
           localCandidates: false,
           directPaths: false,

@@ -28,6 +28,7 @@ export interface ShownByIp {
 }
 
 export interface ShownLink {
+  readonly index: number;
   readonly name: string;
   readonly mtu: number;
   readonly up: boolean;
@@ -126,6 +127,7 @@ function readLink(entry: JsonEntry): ShownLink {
   const info = isEntry(entry.linkinfo) ? entry.linkinfo : {};
   const data = isEntry(info.info_data) ? info.info_data : {};
   return {
+    index: numberOf(entry.ifindex, 'ifindex'),
     name: String(entry.ifname),
     mtu: numberOf(entry.mtu, 'mtu'),
     up: flags.includes('UP'),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { parseAddress } from '../../../src/core/net/cidr.ts';
-import { findListening, findServers } from '../../../src/host/linux/resolvers.ts';
-import { parseSockets } from '../../../src/host/linux/socket-table.ts';
+import { parseAddress } from '../../../../src/core/net/cidr.ts';
+import { findListening, findServers } from '../../../../src/host/linux/dns/resolvers.ts';
+import { parseSockets } from '../../../../src/host/linux/socket-table.ts';
 
 /** A row of proc_pid_net(5) for a socket at `local` (in hexadecimal) that takes queries. */
 const rowOf = (local: string, user: number, inode: number) =>

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { readStubSettings, readUsualSettings } from '../../../src/host/linux/stub-settings.ts';
-import type { SettingsFiles } from '../../../src/host/linux/stubs/settings.ts';
+import type { SettingsFiles } from '../../../../src/host/linux/dns/settings.ts';
+import { readStubSettings, readUsualSettings } from '../../../../src/host/linux/dns/stub-settings.ts';
 
 const filesOf = (texts: Readonly<Record<string, string>>): SettingsFiles => ({
   read: (path) => texts[path] ?? '',

@@ -1,16 +1,17 @@
-import type { ServiceSocket } from '../../core/forward/access-filter.ts';
+import type { ServiceSocket } from '../../../core/forward/access-filter.ts';
 import {
   addressesOf,
   mergeAddresses,
   type Resolved,
   withoutCarried,
   withoutExpired,
-} from '../../core/names/resolved-names.ts';
-import { type Address, isDefaultRoute, type Prefix, parseAddress } from '../../core/net/cidr.ts';
-import { isLoopback } from '../../core/net/endpoint.ts';
-import { dialledHost, dialledPort, proxyOf } from '../../core/net/proxy.ts';
-import type { Joined } from '../../store/state/state.ts';
-import type { Tools } from '../tools.ts';
+} from '../../../core/names/resolved-names.ts';
+import { type Address, isDefaultRoute, type Prefix, parseAddress } from '../../../core/net/cidr.ts';
+import { isLoopback } from '../../../core/net/endpoint.ts';
+import { dialledHost, dialledPort, hostOf, proxyOf } from '../../../core/net/proxy.ts';
+import { isSocketAddress } from '../../../core/net/socket-path.ts';
+import type { Joined } from '../../../store/state/state.ts';
+import type { Tools } from '../../tools.ts';
 
 /** Milliseconds for the resolution of a name. A resolver that is down must not delay a pass. */
 export const resolveDeadline = 3_000;
@@ -19,6 +20,12 @@ export const resolveDeadline = 3_000;
 export function namesOf(state: Joined): string[] {
   const hosts = state.membership.map.peers.flatMap((peer) => peer.endpoint?.host ?? []);
   return [...new Set([...hosts, apiHostOf(state)])].filter(isName);
+}
+
+/** Returns the names that must resolve outside the tunnel: a proxy resolves the control plane. */
+export function neededNames(state: Joined): string[] {
+  const host = isSocketAddress(state.service.url) ? [] : [hostOf(state.service.url)];
+  return [...new Set([...namesOf(state), ...host])].filter(isName);
 }
 
 export interface ResolveOptions {

@@ -1,12 +1,12 @@
 import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync } from 'node:fs';
-import type { ResolverStub, Underlay } from '../../core/host-state/actual.ts';
-import { type Address, covers, parsePrefix } from '../../core/net/cidr.ts';
-import { isSystemUser } from '../../core/net/loopback-listener.ts';
-import { listProcesses, type OpenFiles, readOpenFiles, readProgram } from './process-files.ts';
-import { parseSockets, type SocketRow } from './socket-table.ts';
+import type { ResolverStub, Underlay } from '../../../core/host-state/actual.ts';
+import { type Address, covers, parsePrefix } from '../../../core/net/cidr.ts';
+import { isSystemUser } from '../../../core/net/loopback-listener.ts';
+import { listProcesses, type OpenFiles, readOpenFiles, readProgram } from '../process-files.ts';
+import { parseSockets, type SocketRow } from '../socket-table.ts';
+import { readIfThere } from '../underlay.ts';
+import { type Forwarder, mostOfStub, parseResolvers, type SettingsFiles } from './settings.ts';
 import { readStubSettings, readUsualSettings } from './stub-settings.ts';
-import { type Forwarder, mostOfStub, parseResolvers, type SettingsFiles } from './stubs/settings.ts';
-import { readIfThere } from './underlay.ts';
 
 /** The servers that the stub of systemd-resolved queries, as systemd-resolved publishes them. */
 const resolvedFile = '/run/systemd/resolve/resolv.conf';

@@ -3,8 +3,13 @@ import { chownSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { parseAddress } from '../../../src/core/net/cidr.ts';
-import { type OwnerCache, type ResolverFiles, readResolvers, rootsFiles } from '../../../src/host/linux/resolvers.ts';
+import { parseAddress } from '../../../../src/core/net/cidr.ts';
+import {
+  type OwnerCache,
+  type ResolverFiles,
+  readResolvers,
+  rootsFiles,
+} from '../../../../src/host/linux/dns/resolvers.ts';
 
 /** A process, with the inodes of its sockets. */
 interface Owner {

@@ -1,6 +1,6 @@
-import { networkManagerFile, readDnsmasq } from './stubs/dnsmasq.ts';
-import { readNameservers, type SettingsFiles, type StubSettings } from './stubs/settings.ts';
-import { readUnbound } from './stubs/unbound.ts';
+import { networkManagerFile, readDnsmasq } from './dnsmasq.ts';
+import { readNameservers, type SettingsFiles, type StubSettings } from './settings.ts';
+import { readUnbound } from './unbound.ts';
 
 /** Reads the settings of dnsmasq(8) and unbound.conf(5). Null for other programs. */
 export function readStubSettings(program: string, argv: readonly string[], files: SettingsFiles): StubSettings | null {

@@ -1,0 +1,53 @@
+import type { SetDns, Step } from '../../../core/reconcile/step.ts';
+import type { Joined, RefusedDns } from '../../../store/state/state.ts';
+import type { Tools } from '../../tools.ts';
+import { neededNames, resolveDeadline } from './resolve-names.ts';
+
+/** Limits the queries of a network with many endpoint names. */
+const mostNames = 8;
+/** Milliseconds in which a name must resolve again, and between two attempts. */
+const withinMs = 10_000;
+const pauseMs = 250;
+
+/**
+ * Sets the DNS servers of the interface, and keeps them only if the names that this host needs for
+ * the tunnel still resolve. Otherwise removes them.
+ *
+ * @returns why they were removed; null if they stay
+ */
+export async function applyDns(
+  tools: Pick<Tools, 'host' | 'now' | 'monotonic' | 'sleep' | 'warn'>,
+  state: Joined,
+  step: Step & SetDns,
+): Promise<RefusedDns | null> {
+  const needed = await findResolving(tools, neededNames(state).slice(0, mostNames));
+  await tools.host.apply(step);
+  const lost = await findLost(tools, needed);
+  if (lost.length === 0) return null;
+  await tools.host.apply({ do: 'revert-dns', link: step.link, changes: [] });
+  const { servers, domains } = step.dns;
+  tools.warn(
+    `the DNS servers of ${step.link} were removed: with ${servers.join(', ')}, ${lost.join(', ')} did not resolve`,
+  );
+  return { servers, domains, lost, at: tools.now().toISOString() };
+}
+
+async function findResolving({ host }: Pick<Tools, 'host'>, names: readonly string[]): Promise<readonly string[]> {
+  const found = await Promise.all(names.map((name) => host.resolve(name, resolveDeadline)));
+  return names.filter((_, index) => (found[index]?.length ?? 0) > 0);
+}
+
+/** The names that do not resolve again in time. */
+async function findLost(
+  tools: Pick<Tools, 'host' | 'monotonic' | 'sleep'>,
+  names: readonly string[],
+): Promise<readonly string[]> {
+  const deadline = tools.monotonic() + withinMs / 1000;
+  let left = names;
+  for (;;) {
+    const resolving = new Set(await findResolving(tools, left));
+    left = left.filter((name) => !resolving.has(name));
+    if (left.length === 0 || tools.monotonic() >= deadline) return left;
+    await tools.sleep(pauseMs);
+  }
+}

@@ -1,0 +1,150 @@
+import { CommandFailed, CpnError, InvalidValue, MissingTool } from '../../../core/errors/index.ts';
+import type { LinkDnsSettings, ResolverSettings, Underlay } from '../../../core/host-state/actual.ts';
+import { addressIn } from '../../../core/net/cidr.ts';
+import { settingsOf } from '../../../core/reconcile/plan-dns.ts';
+import type { SetDns } from '../../../core/reconcile/step.ts';
+import { parseOutput } from '../../process/command-error.ts';
+import type { Run } from '../../process/run.ts';
+import { asList, isEntry } from '../ip/json-entry.ts';
+
+/**
+ * systemd-resolved over D-Bus (org.freedesktop.resolve1(5)): `busctl` prints JSON, `resolvectl`
+ * text for people.
+ *
+ * @module
+ */
+
+const service = 'org.freedesktop.resolve1';
+/**
+ * Without --auto-start=no, D-Bus would start a resolver that the administrator stopped. `busctl
+ * get-property` ignores --timeout (252), and waits for 25 s.
+ */
+const busArgs = ['--json=short', '--auto-start=no', '--timeout=2', 'call', service];
+const deadlineMs = 5_000;
+
+/**
+ * Reads the DNS settings of all interfaces. Null if systemd-resolved does not run, or if its
+ * settings cannot be read: the tunnel works without names.
+ *
+ * @param names of interfaces, by index
+ */
+export async function readResolverSettings(
+  run: Run,
+  link: string,
+  names: ReadonlyMap<number, string>,
+): Promise<ResolverSettings | null> {
+  const read = async (object: string, type: string) => {
+    const args = [...busArgs, object, 'org.freedesktop.DBus.Properties', 'GetAll', 's', `${service}.${type}`];
+    return parseOutput('busctl', await run('busctl', args, { deadlineMs }), readProperties);
+  };
+  const [index] = [...names].find(([, name]) => name === link) ?? [];
+  try {
+    const ofManager = await read('/org/freedesktop/resolve1', 'Manager');
+    const ofLink = index === undefined ? null : await read(linkPath(index), 'Link');
+    return composeSettings({ ofManager, ofLink, index, names });
+  } catch (error) {
+    if (error instanceof CpnError) return null;
+    throw error;
+  }
+}
+
+/** sd_bus_path_encode(3): the first character is escaped if it is a digit. */
+function linkPath(index: number): string {
+  const [first = '', ...rest] = String(index);
+  return `/org/freedesktop/resolve1/link/_3${first}${rest.join('')}`;
+}
+
+type Properties = Readonly<Record<string, unknown>>;
+
+/** The values of all properties of an object. */
+function readProperties(text: string): Properties {
+  const reply = parseJson(text);
+  const [properties] = isEntry(reply) ? asList(reply.data) : [];
+  if (!isEntry(properties))
+    throw new InvalidValue('it', undefined, 'has no properties', 'cpn needs systemd 247 or newer');
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, value]) => [name, isEntry(value) ? value.data : undefined]),
+  );
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+interface ReadSettings {
+  readonly ofManager: Properties;
+  readonly ofLink: Properties | null;
+  readonly index: number | undefined;
+  readonly names: ReadonlyMap<number, string>;
+}
+
+function composeSettings({ ofManager, ofLink, index, names }: ReadSettings): ResolverSettings {
+  const entries = asList(ofManager.Domains).map(asList);
+  const own = {
+    servers: asList(ofManager.DNSEx)
+      .map(asList)
+      .flatMap((entry) => (entry[0] === index ? formatServer(entry) : [])),
+    domains: entries.flatMap(([at, domain, isRouting]) => (at === index ? `${isRouting ? '~' : ''}${domain}` : [])),
+  };
+  const others = entries.filter(([at]) => at !== index);
+  const isSet = index !== undefined && own.servers.length + own.domains.length > 0;
+  const settings: LinkDnsSettings = {
+    ...own,
+    isDefaultRoute: ofLink?.DefaultRoute === true,
+    dnssec: String(ofLink?.DNSSEC),
+    dnsOverTls: String(ofLink?.DNSOverTLS),
+  };
+  return {
+    own: isSet ? settings : null,
+    others: others.map(([at, domain]) => ({
+      domain: String(domain).toLowerCase(),
+      link: at === 0 ? null : (names.get(Number(at)) ?? `number ${at}`),
+    })),
+  };
+}
+
+/** An entry of DNSEx: interface, family (2 is IPv4), address, port (0 is 53), name for TLS. */
+function formatServer([, family, address, port, name]: readonly unknown[]): string {
+  const octets = asList(address).map(Number);
+  const text = family === 2 ? octets.join('.') : addressIn(6, BigInt(`0x${Buffer.from(octets).toString('hex')}`));
+  return `${text}${port === 0 ? '' : `:${port}`}${name === '' ? '' : `#${name}`}`;
+}
+
+/**
+ * Leaves out the servers of our interface: systemd-resolved lists the servers of all interfaces in
+ * its resolv.conf. They are no resolvers of the underlay.
+ */
+export function withoutOwn<Found extends Pick<Underlay, 'resolvers'>>(
+  found: Found,
+  settings: ResolverSettings | null | undefined,
+): Found {
+  const own = settings?.own?.servers ?? [];
+  return own.length === 0 ? found : { ...found, resolvers: found.resolvers.filter((each) => !own.includes(each)) };
+}
+
+/**
+ * Sets the servers last: before, the interface resolves nothing, and no other name may go to them.
+ *
+ * @throws CommandFailed, MissingTool
+ */
+export async function setDns(run: Run, { link, dns }: SetDns): Promise<void> {
+  const { servers, domains, dnssec, dnsOverTls } = settingsOf(dns);
+  await run('resolvectl', ['default-route', link, 'no']);
+  await run('resolvectl', ['dnssec', link, dnssec]);
+  await run('resolvectl', ['dnsovertls', link, dnsOverTls]);
+  await run('resolvectl', ['domain', link, ...domains]);
+  await run('resolvectl', ['dns', link, ...servers]);
+}
+
+/** Also succeeds without the interface or the resolver, whose settings are gone then. */
+export async function revertDns(run: Run, link: string): Promise<void> {
+  try {
+    await run('resolvectl', ['revert', link]);
+  } catch (error) {
+    if (!(error instanceof CommandFailed || error instanceof MissingTool)) throw error;
+  }
+}

@@ -1,0 +1,69 @@
+import { describe, expect, test } from 'vitest';
+import type { Actual, LinkDnsSettings } from '../../../src/core/host-state/actual.ts';
+import { planDns, planDnsRemoval, settingsOf } from '../../../src/core/reconcile/plan-dns.ts';
+import { address, bare } from '../samples.ts';
+import { simulate } from '../simulate.ts';
+
+const dns = { servers: [address('192.168.50.53')], domains: ['50.168.192.in-addr.arpa', 'corp.example'] };
+const wanted = { link: 'cpn0', dns, ownsDns: true };
+const link = { name: 'cpn0', mtu: 1420, up: true, alias: 'cpn:7', addresses: [] };
+const withOwn = (own: LinkDnsSettings | null): Actual => ({ ...bare, link, dns: { own, others: [] } });
+
+describe('the DNS settings of the interface', () => {
+  test('are added once', () => {
+    const actual = withOwn(null);
+    const steps = planDns(wanted, actual);
+    expect(steps).toMatchObject([
+      {
+        do: 'set-dns',
+        changes: [
+          {
+            ...{ action: 'add', kind: 'dns', target: 'cpn0', before: null },
+            after: {
+              servers: ['192.168.50.53'],
+              domains: ['~50.168.192.in-addr.arpa', '~corp.example'],
+              ...{ default_route: 'no', dnssec: 'no', dns_over_tls: 'no' },
+            },
+          },
+        ],
+      },
+    ]);
+    expect(planDns(wanted, simulate(actual, steps))).toEqual([]);
+  });
+
+  test.each<[string, Partial<LinkDnsSettings>]>([
+    ['other servers', { servers: ['192.168.50.54'] }],
+    ['another port', { servers: ['192.168.50.53:5353'] }],
+    ['a domain less', { domains: ['~corp.example'] }],
+    ['a search domain', { domains: ['~50.168.192.in-addr.arpa', 'corp.example'] }],
+    ['all other names', { isDefaultRoute: true }],
+    ['DNSSEC', { dnssec: 'yes' }],
+    ['DNS over TLS', { dnsOverTls: 'opportunistic' }],
+  ])('are repaired: %s', (_, changes) => {
+    const actual = withOwn({ ...settingsOf(dns), ...changes });
+    const steps = planDns(wanted, actual);
+    expect(steps).toMatchObject([{ do: 'set-dns', changes: [{ action: 'update' }] }]);
+    expect(planDns(wanted, simulate(actual, steps))).toEqual([]);
+  });
+
+  test('are the same in another order of domains', () => {
+    const { domains, ...rest } = settingsOf(dns);
+    expect(planDns(wanted, withOwn({ ...rest, domains: domains.toReversed() }))).toEqual([]);
+  });
+
+  test('are removed if they are ours alone', () => {
+    const actual = withOwn(settingsOf(dns));
+    const steps = planDns({ ...wanted, dns: null }, actual);
+    expect(steps).toMatchObject([{ do: 'revert-dns', link: 'cpn0', changes: [{ action: 'remove', kind: 'dns' }] }]);
+    expect(planDns({ ...wanted, dns: null }, simulate(actual, steps))).toEqual([]);
+    expect(planDns({ ...wanted, dns: null, ownsDns: false }, actual)).toEqual([]);
+    expect(planDnsRemoval('cpn0', actual, 'taken back')).toMatchObject([{ do: 'revert-dns' }]);
+    expect(planDnsRemoval('cpn0', withOwn(null), 'taken back')).toEqual([]);
+  });
+
+  test.each([null, undefined])('are left alone without a resolver that has them: %s', (resolver) => {
+    const actual: Actual = { ...bare, link, ...(resolver === null && { dns: null }) };
+    expect(planDns(wanted, actual)).toEqual([]);
+    expect(planDnsRemoval('cpn0', actual, 'taken back')).toEqual([]);
+  });
+});

@@ -1,0 +1,158 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Daemon, startDaemon } from '../lab/daemon.ts';
+import { DnsServer } from '../lab/dns.ts';
+import { eventually } from '../lab/eventually.ts';
+import type { Host } from '../lab/host.ts';
+import { type Resolved, startResolved } from '../lab/resolved.ts';
+import { join, type Office, plan, startOffice, status } from './office.ts';
+
+/** A laptop with systemd-resolved, and a LAN with a DNS server of its own behind a connector. */
+let office: Office;
+let connector: Host;
+let laptop: Host;
+let resolved: Resolved;
+let daemon: Daemon;
+/** That of the connector. */
+let serving: Daemon;
+let uplink: DnsServer;
+let lanDns: DnsServer;
+
+const [server, name, reverse] = ['192.168.50.53', 'db.corp.example', '9.50.168.192.in-addr.arpa'];
+const domains = ['~50.168.192.in-addr.arpa', '~corp.example'];
+
+beforeAll(async () => {
+  office = await startOffice();
+  const { lab } = office;
+  uplink = await DnsServer.start(await lab.addHost('dns', { address: '203.0.113.53/24' }), {
+    'www.example': ['192.0.2.80'],
+    'cp.service.example': ['203.0.113.1'],
+  });
+  connector = await lab.addHost('connector', { address: '203.0.113.11/24' });
+  const lan = await lab.addLan(connector, '192.168.50.1/24');
+  lanDns = await DnsServer.start(await lan.addHost('lan-dns', `${server}/24`), {
+    [name]: ['192.168.50.9'],
+    [reverse]: [name],
+    'www.example': ['192.0.2.66'],
+  });
+  await join(office, connector, '--type', 'connector', '--endpoint', `${connector.address}:51820`);
+  serving = await startDaemon(connector);
+  laptop = await lab.addHost('laptop', { address: '203.0.113.22/24' });
+  resolved = await startResolved(laptop, { servers: ['203.0.113.53'] });
+  await update(`192.168.50.0/24=${server},corp.example`);
+}, 90_000);
+
+afterAll(() => office?.lab.stop());
+
+async function update(routeDns: string): Promise<void> {
+  await office.controlPlane.cpn(['network', 'update', 'office', '--route-dns', routeDns]);
+}
+
+/** The DNS settings of the tunnel's interface, as resolvectl prints them. */
+async function settings(): Promise<Record<string, string[]>> {
+  const read = async (what: string) => {
+    const { stdout } = await resolved.resolvectl([what, 'cpn0']);
+    return stdout
+      .trim()
+      .replace(/^Link \d+ \(cpn0\): ?/, '')
+      .split(' ')
+      .filter((word) => word !== '')
+      .toSorted();
+  };
+  const [dns = [], domain = [], ...rest] = await Promise.all(
+    ['dns', 'domain', 'default-route', 'dnssec', 'dnsovertls'].map(read),
+  );
+  return { dns, domain, rest: rest.flat() };
+}
+const wanted = { dns: [server], domain: domains, rest: ['no', 'no', 'no'] };
+
+describe('a domain behind a route', () => {
+  it('is resolved through the tunnel from the join on, and no other name is', async () => {
+    await join(office, laptop);
+    expect(await settings()).toEqual(wanted);
+    await eventually('the name resolves', async () => expect(await resolved.query(name)).toEqual(['192.168.50.9']));
+    expect(await resolved.query(reverse, 'PTR')).toEqual([name]);
+    expect(await resolved.query('www.example')).toEqual(['192.0.2.80']);
+    expect(await resolved.query('none.example')).toEqual(['ENOTFOUND']);
+    expect(await lanDns.countQuestions('www.example')).toBe(0);
+    expect(await uplink.countQuestions(name)).toBe(0);
+    expect(await plan(laptop)).toEqual({ exitCode: 0, changes: [] });
+    expect((await status(laptop)).domains).toEqual([
+      { domain: 'corp.example', route: '192.168.50.0/24', servers: [server], state: 'used' },
+    ]);
+  });
+
+  it('is set again within 5 s of whatever took it away', async () => {
+    daemon = await startDaemon(laptop);
+    for (const takeAway of [
+      () => resolved.resolvectl(['revert', 'cpn0']),
+      () => resolved.resolvectl(['dns', 'cpn0', '203.0.113.99']),
+      () => resolved.resolvectl(['default-route', 'cpn0', 'yes']),
+      () => resolved.restart({ keepState: false }),
+      () => laptop.exec(['ip', 'link', 'delete', 'cpn0']),
+    ]) {
+      await takeAway();
+      await eventually('the settings are back', async () => expect(await settings()).toEqual(wanted));
+      await eventually('the name resolves', async () => expect(await resolved.query(name)).toEqual(['192.168.50.9']));
+    }
+  });
+
+  it('changes with the network, and goes with its route', async () => {
+    await update(`192.168.50.0/24=${server},corp.example,second.example`);
+    await eventually('the second domain is set', async () =>
+      expect((await settings()).domain).toEqual([...domains, '~second.example']),
+    );
+    await laptop.cpn(['set', '--no-accept-routes']);
+    expect(await settings()).toMatchObject({ dns: [], domain: [] });
+    expect((await status(laptop)).domains).toMatchObject([
+      { state: 'refused', reason: 'its route 192.168.50.0/24 is not used: not accepted' },
+      { state: 'refused' },
+    ]);
+    await laptop.cpn(['set', '--accept-routes']);
+    expect(await settings()).toMatchObject({ dns: [server] });
+    await laptop.cpn(['set', '--no-dns']);
+    expect(await settings()).toMatchObject({ dns: [], domain: [] });
+    await laptop.cpn(['set', '--dns']);
+    await update(`192.168.50.0/24=${server},corp.example`);
+    await eventually('one domain is set', async () => expect(await settings()).toEqual(wanted));
+  });
+
+  it('is refused alone if another interface has it', async () => {
+    await laptop.exec(['ip', 'link', 'add', 'other', 'type', 'bridge']);
+    await laptop.exec(['ip', 'address', 'add', '10.99.0.1/32', 'dev', 'other']);
+    await laptop.exec(['ip', 'link', 'set', 'other', 'up']);
+    await resolved.resolvectl(['domain', 'other', '~second.example']);
+    await update(`192.168.50.0/24=${server},co.uk,corp.example,second.example`);
+    await eventually('two are refused', async () => {
+      const { domains: reported } = await status(laptop);
+      expect(reported).toMatchObject([
+        { domain: 'co.uk', state: 'refused', reason: expect.stringContaining('public suffix') },
+        { domain: 'corp.example', state: 'used' },
+        { domain: 'second.example', state: 'refused', reason: 'the interface other has it' },
+      ]);
+      return true;
+    });
+    expect(await settings()).toEqual(wanted);
+    await laptop.exec(['ip', 'link', 'delete', 'other']);
+  });
+
+  it('stays while the daemon, the control plane or the connector is dead, and other names resolve', async () => {
+    await daemon.stop();
+    await office.controlPlane.process.stop();
+    await serving.stop();
+    expect(await resolved.query(name)).toEqual(['192.168.50.9']);
+    await connector.exec(['ip', 'link', 'set', 'cpn0', 'down']);
+    await resolved.resolvectl(['flush-caches']);
+    expect(await resolved.query(name)).toEqual(['ETIMEOUT']);
+    expect(await resolved.query('www.example')).toEqual(['192.0.2.80']);
+  });
+
+  it('is taken back', async () => {
+    await laptop.cpn(['down']);
+    expect(await resolved.query(name)).toEqual(['ENOTFOUND']);
+    await laptop.cpn(['up']);
+    expect(await settings()).toMatchObject({ dns: [server] });
+    await laptop.cpn(['leave', '--yes']);
+    expect(await resolved.query('www.example')).toEqual(['192.0.2.80']);
+    expect((await laptop.exec(['ls', '/run/systemd/resolve/netif'])).stdout).toBe('');
+  });
+});
