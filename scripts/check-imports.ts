@@ -153,6 +153,7 @@ const TABLE: readonly Rule[] = [
       'src/host/linux/nft/',
       'src/host/linux/monitor/',
       'src/host/linux/dns/',
+      'src/host/name-server/',
       'src/host/wireguard/',
     ],
   },

@@ -73,8 +73,8 @@ export interface DesireInputs extends ConstraintInputs {
   readonly text: string | null;
   /** The config that was last applied, if it is not that of the wg-quick file. */
   readonly applied: TunnelConfig | null;
-  /** The network's label in the hosts file; null if the file does not name its peers. */
-  readonly label: string | null;
+  /** The network's label in the names of its peers. */
+  readonly label: string;
   /** Addresses of endpoints to which this host has no route outside the tunnel. */
   readonly unreachable: readonly Address[];
   /** Addresses of names at which peers were silent. Learned endpoints with them are not kept. */

@@ -1,5 +1,5 @@
 import type { NetworkMap } from '../core/map/model.ts';
-import type { Options } from '../core/map/options.ts';
+import { type Options, resolvesNames } from '../core/map/options.ts';
 import { ownKeys } from '../core/map/own-peer.ts';
 import { applyPins, type PinContext, reapplyPins } from '../core/pins/pins.ts';
 import type { Joined, Membership, State } from '../store/state/state.ts';
@@ -18,8 +18,8 @@ export function withMembership(state: State, membership: Membership): Joined {
 
 /** A new pin rule applies immediately. */
 export function withOptions(state: State, options: Options): State {
-  // Turning hosts-file names off drops all labels: this is how a user resets them.
-  const changed: State = { ...state, options, labels: options.hosts ? state.labels : [] };
+  // Turning names off drops all labels: this is how a user resets them.
+  const changed: State = { ...state, options, labels: resolvesNames(options) ? state.labels : [] };
   if (!isJoined(changed) || options.pin === state.options.pin) return changed;
   const held = { map: changed.membership.map, pins: changed.pins };
   return { ...changed, ...recast(changed, reapplyPins(held, holderOf(changed))) };

@@ -8,12 +8,13 @@ import type { EchoRequest } from '../core/health/path-mtu.ts';
 import type { Actual, Device, SshClient, TcpConnection } from '../core/host-state/actual.ts';
 import type { KernelRoute } from '../core/host-state/kernel-route.ts';
 import type { PortState } from '../core/host-state/receipt.ts';
+import type { Answer, namesPort, Question } from '../core/names/zone.ts';
 import type { Address, Prefix } from '../core/net/cidr.ts';
 import type { Step } from '../core/reconcile/step.ts';
 import type { RefusedTraffic } from '../core/rules/refused.ts';
 
 /** Above this boundary is only data. Optional methods are Linux only: callers skip elsewhere. */
-export interface Host extends Observer, Applier, Prober, Watcher {}
+export interface Host extends Observer, Applier, Prober, Watcher, NameServing {}
 
 /** Reads the state of the host. Changes nothing and sends nothing. */
 export interface Observer {
@@ -132,6 +133,25 @@ export interface Watcher {
    * `everyMs` (9 s). The first poll ends before the promise resolves. Never throws.
    */
   watchDevices(listener: (event: HostEvent) => void, everyMs?: number): Promise<Watch>;
+}
+
+/** Serves DNS to the resolver of this host. */
+export interface NameServing {
+  /**
+   * Serves names at an address of this host and {@link namesPort}, over UDP and TCP, to queries
+   * from the same address alone. `answer` may name servers, to which the query is forwarded.
+   *
+   * @throws NamesNotServed if the address or the port is not available
+   */
+  serveNames?(address: Address, answer: Answerer): Promise<NameServer>;
+}
+
+/** Finds the answer to a question, or the servers that have it, in the order of preference. */
+export type Answerer = (question: Question) => Answer | { readonly servers: readonly Address[] };
+
+export interface NameServer {
+  /** Stops at once. */
+  close(): Promise<void>;
 }
 
 /** The host facts that `cpn doctor` reads in addition to an observation. Changes nothing. */

@@ -13,7 +13,7 @@ import type { PortState } from '../../src/core/host-state/receipt.ts';
 import type { Address } from '../../src/core/net/cidr.ts';
 import type { Step } from '../../src/core/reconcile/step.ts';
 import type { RefusedTraffic } from '../../src/core/rules/refused.ts';
-import type { Host, ResolvedTarget } from '../../src/host/host.ts';
+import type { Answerer, Host, ResolvedTarget } from '../../src/host/host.ts';
 import { fileStore } from '../../src/store/file-store.ts';
 import type { Joined } from '../../src/store/state/state.ts';
 import { address, bare, keyPair } from '../core/samples.ts';
@@ -72,6 +72,8 @@ export class SimulatedHost {
   /** The addresses in the network to which packets left lately, and how many packets left. */
   destinations: readonly Address[] = [];
   sent = 0;
+  /** The server of names that runs. */
+  served: { readonly address: Address; readonly answer: Answerer } | null = null;
   /** Whether the host refuses a step. */
   refusesStep: (step: Step) => boolean = () => false;
   /** Replaces a signal: aborts with {@link Interrupted}. */
@@ -191,6 +193,16 @@ export class SimulatedHost {
       countSent: async () => this.sent,
       conflictingProcesses: async () => ['NetworkManager (pid 7)'],
       foreignSocket: async () => null,
+      serveNames: async (address, answer) => {
+        this.served = { address, answer };
+        this.actual = { ...this.actual, dns: this.actual.dns ? { ...this.actual.dns, isServing: true } : null };
+        return {
+          close: async () => {
+            this.served = null;
+            this.actual = { ...this.actual, dns: this.actual.dns ? { ...this.actual.dns, isServing: false } : null };
+          },
+        };
+      },
       links: async () => new Set(this.actual.link === null ? [] : [this.actual.link.name]),
       route: async (destination) => this.onRoute(destination),
       sourceAddress: async (destination) => this.sourceAddressTo(destination),

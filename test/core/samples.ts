@@ -7,7 +7,7 @@ import type { Options } from '../../src/core/map/options.ts';
 import { type Address, addressAt, type Prefix, parseAddress, parsePrefix, rangeOf } from '../../src/core/net/cidr.ts';
 import { parseEndpoint } from '../../src/core/net/endpoint.ts';
 import { computeDesired } from '../../src/core/reconcile/compute-desired.ts';
-import type { Desired, DesiredInputs } from '../../src/core/reconcile/desired.ts';
+import { type Desired, type DesiredInputs, noNames } from '../../src/core/reconcile/desired.ts';
 import type { RouteConstraints } from '../../src/core/routing/guard.ts';
 
 /** A key pair that is always the same for one number. */
@@ -126,7 +126,8 @@ export function desireFor(
       resolved: {},
       unreachable: [],
       failed: [],
-      label: null,
+      label: 'office',
+      names: noNames,
       forwarding: noForwarding,
       labels: [],
       pathMtu: null,

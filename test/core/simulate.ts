@@ -76,9 +76,9 @@ function applyStep(actual: Actual, step: Step): Actual {
       return { ...actual, hosts: { block: null, trouble: null } };
     case 'set-dns':
       if (actual.link?.up !== true) throw new Error('the resolver has no such link');
-      return { ...actual, dns: { others: [], ...actual.dns, own: settingsOf(step.dns) } };
+      return { ...actual, dns: { others: [], isServing: false, ...actual.dns, own: settingsOf(step.dns) } };
     case 'revert-dns':
-      return { ...actual, dns: { others: [], ...actual.dns, own: null } };
+      return { ...actual, dns: { others: [], isServing: false, ...actual.dns, own: null } };
   }
 }
 

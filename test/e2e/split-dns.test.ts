@@ -14,11 +14,13 @@ let resolved: Resolved;
 let daemon: Daemon;
 /** That of the connector. */
 let serving: Daemon;
+let lan: Awaited<ReturnType<Office['lab']['addLan']>>;
 let uplink: DnsServer;
 let lanDns: DnsServer;
 
 const [server, name, reverse] = ['192.168.50.53', 'db.corp.example', '9.50.168.192.in-addr.arpa'];
 const domains = ['~50.168.192.in-addr.arpa', '~corp.example'];
+const ownDomains = ['~0.77.10.in-addr.arpa', '~office.cpn.internal'];
 
 beforeAll(async () => {
   office = await startOffice();
@@ -28,7 +30,7 @@ beforeAll(async () => {
     'cp.service.example': ['203.0.113.1'],
   });
   connector = await lab.addHost('connector', { address: '203.0.113.11/24' });
-  const lan = await lab.addLan(connector, '192.168.50.1/24');
+  lan = await lab.addLan(connector, '192.168.50.1/24');
   lanDns = await DnsServer.start(await lan.addHost('lan-dns', `${server}/24`), {
     [name]: ['192.168.50.9'],
     [reverse]: [name],
@@ -54,7 +56,7 @@ async function settings(): Promise<Record<string, string[]>> {
     return stdout
       .trim()
       .replace(/^Link \d+ \(cpn0\): ?/, '')
-      .split(' ')
+      .split(/\s+/)
       .filter((word) => word !== '')
       .toSorted();
   };
@@ -63,12 +65,18 @@ async function settings(): Promise<Record<string, string[]>> {
   );
   return { dns, domain, rest: rest.flat() };
 }
-const wanted = { dns: [server], domain: domains, rest: ['no', 'no', 'no'] };
+const direct = { dns: [server], domain: domains, rest: ['no', 'no', 'no'] };
+/** While the daemon runs. */
+const served = {
+  dns: [server, '10.77.0.2:553'].toSorted(),
+  domain: [...domains, ...ownDomains].toSorted(),
+  rest: ['no', 'no', 'no'],
+};
 
 describe('a domain behind a route', () => {
   it('is resolved through the tunnel from the join on, and no other name is', async () => {
     await join(office, laptop);
-    expect(await settings()).toEqual(wanted);
+    expect(await settings()).toEqual(direct);
     await eventually('the name resolves', async () => expect(await resolved.query(name)).toEqual(['192.168.50.9']));
     expect(await resolved.query(reverse, 'PTR')).toEqual([name]);
     expect(await resolved.query('www.example')).toEqual(['192.0.2.80']);
@@ -91,29 +99,30 @@ describe('a domain behind a route', () => {
       () => laptop.exec(['ip', 'link', 'delete', 'cpn0']),
     ]) {
       await takeAway();
-      await eventually('the settings are back', async () => expect(await settings()).toEqual(wanted));
-      await eventually('the name resolves', async () => expect(await resolved.query(name)).toEqual(['192.168.50.9']));
+      await eventually('the settings are back', async () => expect(await settings()).toEqual(served));
     }
+    await eventually('the name resolves', async () => expect(await resolved.query(name)).toEqual(['192.168.50.9']));
   });
 
   it('changes with the network, and goes with its route', async () => {
     await update(`192.168.50.0/24=${server},corp.example,second.example`);
     await eventually('the second domain is set', async () =>
-      expect((await settings()).domain).toEqual([...domains, '~second.example']),
+      expect((await settings()).domain).toEqual([...served.domain, '~second.example'].toSorted()),
     );
     await laptop.cpn(['set', '--no-accept-routes']);
-    expect(await settings()).toMatchObject({ dns: [], domain: [] });
+    expect(await settings()).toMatchObject({ dns: ['10.77.0.2:553'], domain: ownDomains });
     expect((await status(laptop)).domains).toMatchObject([
+      { domain: 'office.cpn.internal', servers: ['10.77.0.2:553'], state: 'used' },
       { state: 'refused', reason: 'its route 192.168.50.0/24 is not used: not accepted' },
       { state: 'refused' },
     ]);
     await laptop.cpn(['set', '--accept-routes']);
-    expect(await settings()).toMatchObject({ dns: [server] });
+    expect(await settings()).toMatchObject({ dns: served.dns });
     await laptop.cpn(['set', '--no-dns']);
     expect(await settings()).toMatchObject({ dns: [], domain: [] });
     await laptop.cpn(['set', '--dns']);
     await update(`192.168.50.0/24=${server},corp.example`);
-    await eventually('one domain is set', async () => expect(await settings()).toEqual(wanted));
+    await eventually('one domain is set', async () => expect(await settings()).toEqual(served));
   });
 
   it('is refused alone if another interface has it', async () => {
@@ -125,14 +134,56 @@ describe('a domain behind a route', () => {
     await eventually('two are refused', async () => {
       const { domains: reported } = await status(laptop);
       expect(reported).toMatchObject([
+        { domain: 'office.cpn.internal', state: 'used' },
         { domain: 'co.uk', state: 'refused', reason: expect.stringContaining('public suffix') },
         { domain: 'corp.example', state: 'used' },
         { domain: 'second.example', state: 'refused', reason: 'the interface other has it' },
       ]);
       return true;
     });
-    expect(await settings()).toEqual(wanted);
+    expect(await settings()).toEqual(served);
     await laptop.exec(['ip', 'link', 'delete', 'other']);
+  });
+
+  it('has servers of its own, and names of peers resolve, while the daemon runs', async () => {
+    const { lab } = office;
+    const second = await DnsServer.start(await lan.addHost('second-dns', '192.168.50.54/24'), {
+      'db.second.example': ['192.168.50.10'],
+    });
+    await office.controlPlane.cpn(['network', 'update', 'office', '--add-route', '192.168.50.54/32']);
+    await office.controlPlane.cpn([
+      ...['network', 'update', 'office', '--route-dns', `192.168.50.0/24=${server},corp.example`],
+      ...['--route-dns', '192.168.50.54/32=192.168.50.54,second.example'],
+    ]);
+    await eventually('a domain of the second server resolves', async () =>
+      expect(await resolved.query('db.second.example')).toEqual(['192.168.50.10']),
+    );
+    expect(await resolved.query(name)).toEqual(['192.168.50.9']);
+    expect(await second.countQuestions(name)).toBe(0);
+    expect(await resolved.query('connector.office.cpn.internal')).toEqual(['10.77.0.1']);
+    expect(await resolved.query('1.0.77.10.in-addr.arpa', 'PTR')).toEqual(['connector.office.cpn.internal']);
+    expect(await resolved.query('connector.office.cpn.internal', 'AAAA')).toEqual(['ENODATA']);
+    expect(await resolved.query('none.office.cpn.internal')).toEqual(['ENOTFOUND']);
+    const newcomer = await lab.addHost('newcomer', { address: '203.0.113.23/24' });
+    await join(office, newcomer);
+    await eventually('the new peer has a name', async () =>
+      expect(await resolved.query('newcomer.office.cpn.internal')).toEqual(['10.77.0.3']),
+    );
+    expect(await uplink.countQuestions('newcomer.office.cpn.internal')).toBe(0);
+    expect(await resolved.query('www.example')).toEqual(['192.0.2.80']);
+  });
+
+  it('resolves without the daemon, which is used again once it runs', async () => {
+    daemon.process.signal('SIGKILL');
+    await daemon.stop();
+    await resolved.resolvectl(['flush-caches']);
+    expect(await resolved.query(name)).toEqual(['192.168.50.9']);
+    daemon = await startDaemon(laptop);
+    await eventually('the names of peers resolve again', async () => {
+      await resolved.resolvectl(['flush-caches']);
+      expect(await resolved.query('connector.office.cpn.internal')).toEqual(['10.77.0.1']);
+      return true;
+    });
   });
 
   it('stays while the daemon, the control plane or the connector is dead, and other names resolve', async () => {
@@ -142,7 +193,7 @@ describe('a domain behind a route', () => {
     expect(await resolved.query(name)).toEqual(['192.168.50.9']);
     await connector.exec(['ip', 'link', 'set', 'cpn0', 'down']);
     await resolved.resolvectl(['flush-caches']);
-    expect(await resolved.query(name)).toEqual(['ETIMEOUT']);
+    expect(['ESERVFAIL', 'ETIMEOUT']).toContain((await resolved.query(name)).join());
     expect(await resolved.query('www.example')).toEqual(['192.0.2.80']);
   });
 
@@ -150,7 +201,7 @@ describe('a domain behind a route', () => {
     await laptop.cpn(['down']);
     expect(await resolved.query(name)).toEqual(['ENOTFOUND']);
     await laptop.cpn(['up']);
-    expect(await settings()).toMatchObject({ dns: [server] });
+    expect((await settings()).dns).toEqual([server]);
     await laptop.cpn(['leave', '--yes']);
     expect(await resolved.query('www.example')).toEqual(['192.0.2.80']);
     expect((await laptop.exec(['ls', '/run/systemd/resolve/netif'])).stdout).toBe('');

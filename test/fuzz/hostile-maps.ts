@@ -6,7 +6,7 @@ import { BadReply } from '../../src/core/errors/index.ts';
 import { noForwarding } from '../../src/core/forward/ingress.ts';
 import { chooseLabels } from '../../src/core/names/hosts-label.ts';
 import { computeDesired } from '../../src/core/reconcile/compute-desired.ts';
-import type { Desired, DesiredInputs } from '../../src/core/reconcile/desired.ts';
+import { type Desired, type DesiredInputs, noNames } from '../../src/core/reconcile/desired.ts';
 import type { TunnelConfig } from '../../src/core/wg-quick/parse.ts';
 import { enrollmentRequest, keyOf, source } from '../api/samples.ts';
 import { address, options, prefix, usualConstraints } from '../core/samples.ts';
@@ -105,7 +105,7 @@ export const hostileDesires: fc.Arbitrary<Desired | null> = fc
     const self = enrolled?.map.peers.find((peer) => peer.publicKey === own.publicKey);
     if (!enrolled || !self) return null;
     const { map } = enrolled;
-    const [label = null] = chooseLabels([{ id: map.id ?? 'network', name: map.name }], 'network');
+    const [label = ''] = chooseLabels([{ id: map.id ?? 'network', name: map.name }], 'network');
     const intent: DesiredInputs = {
       ...{
         link: 'cpn0',
@@ -114,6 +114,7 @@ export const hostileDesires: fc.Arbitrary<Desired | null> = fc
         keyPair: own,
         label,
         labels: [],
+        names: { ...noNames, entries: map.routeDns ?? [], resolver: { own: null, others: [], isServing: true } },
         unreachable: [],
         failed: [],
         pathMtu: null,

@@ -22,11 +22,18 @@ const sandboxOf = (service: Section) =>
   Object.fromEntries([...service].filter(([key]) => !lifecycle.includes(key)).toSorted());
 
 describe('the units of the daemon and of the first join', () => {
-  test('have one sandbox, but for the folders of node_exporter, where the daemon alone writes', () => {
+  test('have one sandbox, but for the folders of node_exporter, and names, which the daemon alone writes and serves', () => {
     const metrics = '-/var/lib/prometheus/node-exporter -/var/lib/node_exporter';
     expect(daemon.get('ReadWritePaths')).toContain(metrics);
     const others = daemon.get('ReadWritePaths')?.filter((line) => line !== metrics) ?? [];
-    expect(sandboxOf(first)).toEqual({ ...sandboxOf(daemon), ReadWritePaths: others });
+    // The daemon alone serves names.
+    const [capabilities = ''] = first.get('CapabilityBoundingSet') ?? [];
+    expect(daemon.get('CapabilityBoundingSet')).toEqual([`${capabilities} CAP_NET_BIND_SERVICE`]);
+    expect(sandboxOf(first)).toEqual({
+      ...sandboxOf(daemon),
+      CapabilityBoundingSet: [capabilities],
+      ReadWritePaths: others,
+    });
     expect(Object.keys(sandboxOf(daemon)).length).toBeGreaterThan(35);
   });
 

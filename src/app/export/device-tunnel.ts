@@ -18,6 +18,7 @@ import { addressesOf, type Resolved } from '../../core/names/resolved-names.ts';
 import { type Address, familyOf, type Prefix } from '../../core/net/cidr.ts';
 import { formatEndpoint, isLiteral, parseEndpoint } from '../../core/net/endpoint.ts';
 import { computeDesired } from '../../core/reconcile/compute-desired.ts';
+import { noNames } from '../../core/reconcile/desired.ts';
 import { judgeRoutes, type RouteConstraints } from '../../core/routing/guard.ts';
 import { advertisedBy } from '../../core/routing/public-prefixes.ts';
 import type { TunnelConfig } from '../../core/wg-quick/parse.ts';
@@ -100,8 +101,8 @@ function desireAll(plan: DevicePlan): DeviceTunnel {
     {
       ...{ link, map, self, keyPair, networkSecret, resolved, forwarding: noForwarding },
       options: { ...options, mtu: options.mtu ?? deviceMtu },
-      ...{ unreachable: [], failed: [], label: null, labels: [], pathMtu: null, routeTable: null },
-      ...{ strict: null, sessions: [] },
+      ...{ unreachable: [], failed: [], label: '', labels: [], pathMtu: null, routeTable: null },
+      ...{ strict: null, sessions: [], names: noNames },
     },
     constrain(plan),
   );

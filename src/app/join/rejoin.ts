@@ -2,6 +2,7 @@ import { type Identity, proveKey } from '../../core/crypto/identity.ts';
 import { WrongUsage } from '../../core/errors/index.ts';
 import type { Feature } from '../../core/map/features.ts';
 import type { Id } from '../../core/map/model.ts';
+import { resolvesNames } from '../../core/map/options.ts';
 import { isDefaultRoute } from '../../core/net/cidr.ts';
 import { applyPins } from '../../core/pins/pins.ts';
 import type { FormerMembership } from '../../store/former-networks.ts';
@@ -122,7 +123,7 @@ export async function replaceMembership(
     drained: former.drained,
     interface: former.interface,
     createdAt: former.createdAt,
-    labels: kept.options.hosts ? former.labels : [],
+    labels: resolvesNames(kept.options) ? former.labels : [],
     openPorts: former.openPorts,
     receipt: [...former.receipt, ...receipt.filter((entry) => !made.has(JSON.stringify(entry)))],
   };

@@ -95,7 +95,7 @@ export async function evaluateNetwork(
     unreachable: await findUnreachable(tools.host, state, device),
     silent,
     earlier: await readEarlier(tools, state, states),
-    label: state.options.hosts ? await labelNetwork(tools, state) : null,
+    label: labelNetwork(state, states),
     refusedDns: findRefusedDns(state, tools.now().getTime()),
     paths: paths ?? findPresentPaths(state, device, secondsNow(tools)),
   };
@@ -109,7 +109,7 @@ export async function evaluateNetwork(
   const isWhole = actual.unread === undefined;
   const file = isWhole ? planFile(tools, link, text, wanted.config) : [];
   const changes = [...file, ...steps.flatMap((step) => step.changes)];
-  const known = isWhole ? withResolvers(state, wanted) : state;
+  const known = isWhole ? withResolvers(withLabel(state, inputs.label), wanted) : state;
   return {
     ...wanted,
     state: known,
@@ -231,20 +231,23 @@ function planFile(tools: Pick<Tools, 'store'>, link: string, present: string | n
 }
 
 /**
- * Returns a network's label in the hosts file. Of equal names, the lower id keeps it. For equal ids
- * of two services, the network that was joined first keeps it.
+ * Returns a network's label in the names of its peers: the one that it has, or one that no other
+ * network of this host has. Of equal names without a label, the lower id gets it. For equal ids of
+ * two services, the network that was joined first gets it.
  */
-export async function labelNetwork(tools: Pick<Tools, 'store'>, state: Joined): Promise<string> {
-  const { states } = await tools.store.list();
-  const others = states.filter(isJoined).filter((other) => other.options.hosts && other.interface !== state.interface);
-  const all = [state, ...others].toSorted(
+export function labelNetwork(state: Joined, states: readonly State[]): string {
+  if (state.label !== undefined) return state.label;
+  const others = states.filter(isJoined).filter((other) => other.interface !== state.interface);
+  const taken = others.flatMap(({ label }) => label ?? []);
+  const all = [state, ...others.filter(({ label }) => label === undefined)].toSorted(
     (a, b) => comparePeerIds(idOf(a), idOf(b)) || (a.createdAt < b.createdAt ? -1 : 1),
   );
-  const labels = chooseLabels(
-    all.map((each) => ({ id: idOf(each), name: each.membership.map.name })),
-    'network',
-  );
-  return labels[all.indexOf(state)] as string;
+  const named = all.map((each) => ({ id: idOf(each), name: each.membership.map.name }));
+  return chooseLabels(named, 'network', taken)[all.indexOf(state)] as string;
+}
+
+function withLabel(state: Joined, label: string): Joined {
+  return state.label === label ? state : { ...state, label };
 }
 
 /** A network without an id comes first: ids of our own control plane begin at 1. */

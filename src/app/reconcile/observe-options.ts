@@ -12,7 +12,6 @@ import {
 } from '../../core/host-state/sysctl-keys.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
 import { localsOf } from '../../core/map/prefix-maps.ts';
-import { routeDnsOf } from '../../core/names/route-dns.ts';
 import { hostPrefix, isDefaultRoute, type Prefix } from '../../core/net/cidr.ts';
 import { isPlainLinkName } from '../../core/net/link-name.ts';
 import { assignedRoutes } from '../../core/routing/topology/route-owner.ts';
@@ -37,9 +36,7 @@ export function observeOptionsFor(state: State): ObserveOptions {
     ...made,
   ];
   const hosts = state.options.hosts || state.receipt.some((entry) => entry.made === 'hosts');
-  const { map, text } = state.membership ?? {};
-  const isResolving = state.options.dns && map !== undefined && routeDnsOf(map, text).length > 0;
-  const dns = isResolving || state.ownsDns === true;
+  const dns = state.options.dns || state.ownsDns === true;
   const firewall = isConnector ? true : ('if-possible' as const);
   return {
     link,

@@ -3,6 +3,7 @@ import type { PathMtu } from '../../core/health/path-mtu.ts';
 import { isConfirmationDue } from '../../core/map/map-age.ts';
 import { identifyMap } from '../../core/map/map-validation.ts';
 import { comparePeerIds, type NetworkMap, type PeerFailure, type PeerId } from '../../core/map/model.ts';
+import { resolvesNames } from '../../core/map/options.ts';
 import { findOwnPeer, ownKeys } from '../../core/map/own-peer.ts';
 import { keepLabels } from '../../core/names/hosts-label.ts';
 import { type Resolved, sameResolved } from '../../core/names/resolved-names.ts';
@@ -104,7 +105,7 @@ function withMap(state: Joined, received: NetworkMap): Joined {
   const name = identifyMap(map);
   if (name === state.refused) return state;
   if (name !== identifyMap(known)) {
-    const labels = state.options.hosts ? keepLabels(state.labels, { known, listed: received, used: map }) : [];
+    const labels = resolvesNames(state.options) ? keepLabels(state.labels, { known, listed: received, used: map }) : [];
     return { ...state, membership: { ...membership, map }, pins, labels, refused: null };
   }
   return pins === state.pins ? state : { ...state, pins };

@@ -9,6 +9,7 @@ import type { DriftDamper } from './listeners/drift-damper.ts';
 import { DropListener } from './listeners/drop-listener.ts';
 import { FailoverCounter } from './listeners/failover-counter.ts';
 import { LanRouteListener } from './listeners/lan-route-listener.ts';
+import { NameListener } from './listeners/name-listener.ts';
 import { PassLogger } from './listeners/pass-logger.ts';
 import { PeerListener } from './listeners/peer-listener.ts';
 import { PinListener } from './listeners/pin-listener.ts';
@@ -91,5 +92,6 @@ export function createListeners(context: ListenerContext): readonly PassListener
     new FeatureFollower(tools, link, () => map.reset()),
     new UnderlayListener(() => reset('underlay')),
     new NameFollower(tools, link, interval, update),
+    new NameListener(tools, link, update.trigger),
   ];
 }

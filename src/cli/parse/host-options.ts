@@ -74,7 +74,7 @@ export const optionFlags = {
   dns: {
     option: 'dns',
     kind: 'switch',
-    summary: 'resolve the domains behind accepted routes by their DNS servers, through the tunnel',
+    summary: 'resolve the names of peers, and the domains behind accepted routes by their DNS servers',
     byDefault: 'yes',
   },
   'open-firewall': {

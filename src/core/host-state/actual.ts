@@ -51,6 +51,8 @@ export interface ResolverSettings {
   readonly own: LinkDnsSettings | null;
   /** The domains of other interfaces. */
   readonly others: readonly OtherDomain[];
+  /** True if a system user's program serves names at our address: see {@link namesPort}. */
+  readonly isServing: boolean;
 }
 
 /** A domain whose names the resolver sends to an interface. */
@@ -63,6 +65,8 @@ export interface OtherDomain {
 export interface LinkDnsSettings {
   /** Addresses, with `:PORT` or `#NAME` where those are set. */
   readonly servers: readonly string[];
+  /** The one in use; null before the first query. */
+  readonly current: string | null;
   /** A routing domain has the prefix `~`, a search domain has none (systemd.network(5)). */
   readonly domains: readonly string[];
   /** False if names outside the domains never go to these servers. */

@@ -38,7 +38,7 @@ export const optionRules = {
   /** Seconds after which the daemon creates a new key pair; null for never. The minimum is high
    * because a rotation interrupts the tunnel briefly. */
   rotateEvery: { kind: 'period', min: 3_600, max: 3_650 * 86_400 },
-  /** True if this host resolves the domains behind routes that it accepts by their DNS servers. */
+  /** True if the resolver of this host has the names of peers, and of domains behind routes. */
   dns: { kind: 'switch', byDefault: true },
   /** True if ufw and firewalld, while they are active, must accept UDP to the listen port. */
   openFirewall: { kind: 'switch', byDefault: false },
@@ -77,6 +77,11 @@ export function defaultOf(rule: OptionRule): Options[keyof Options] {
 export const defaultOptions = Object.fromEntries(
   Object.entries(optionRules).map(([name, rule]) => [name, defaultOf(rule)]),
 ) as Options;
+
+/** True if this host resolves the names of peers. */
+export function resolvesNames({ dns, hosts }: Pick<Options, 'dns' | 'hosts'>): boolean {
+  return dns || hosts;
+}
 
 /** A host behind a connector that answers while its LAN works, at a TCP port or to ICMP echoes. */
 export interface ProbeTarget {

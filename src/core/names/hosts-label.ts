@@ -17,10 +17,11 @@ const mostLabels = 8;
 
 /**
  * Chooses a DNS label per item. An item whose label is taken gets its id appended, so a new peer
- * changes only its own label. `kind` is the prefix of the id for an item without a usable name.
+ * changes only its own label. `kind` is the prefix of the id for an item without a usable name, and
+ * `others` are labels in use.
  */
-export function chooseLabels(named: readonly NamedPeer[], kind: string): string[] {
-  const taken = new Set<string>();
+export function chooseLabels(named: readonly NamedPeer[], kind: string, others: readonly string[] = []): string[] {
+  const taken = new Set(others);
   return named.map((each) => {
     const chosen = chooseLabel(each, kind, (label) => !taken.has(label));
     taken.add(chosen);

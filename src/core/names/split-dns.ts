@@ -5,19 +5,35 @@ import type { Address, Prefix } from '../net/cidr.ts';
 import { peerDomain } from './hosts-block.ts';
 import { findReverseZones } from './reverse-zones.ts';
 
+/** A DNS server, with the port that it listens on. */
+export interface DnsServer {
+  readonly address: Address;
+  readonly port: number;
+}
+
+/** The usual port. */
+export const dnsPort = 53;
+
+/** A port other than 53 follows the address, as in resolved.conf(5). */
+export function formatServer({ address, port }: DnsServer): string {
+  return port === dnsPort ? address : `${address}:${port}`;
+}
+
 /** The DNS settings of a network's interface: these servers resolve these domains, no others. */
 export interface LinkDns {
   /** In the order of preference. */
-  readonly servers: readonly Address[];
+  readonly servers: readonly DnsServer[];
   /** In lower case, without a trailing dot, sorted. All names below them are included. */
   readonly domains: readonly string[];
 }
 
-/** The state of a domain behind a route on this host. */
+/** The state of a domain of the network on this host. */
 export interface DomainReport {
   readonly domain: string;
-  readonly route: Prefix;
-  readonly servers: readonly Address[];
+  /** Null for the names of peers. */
+  readonly route: Prefix | null;
+  /** A port other than 53 follows the address. */
+  readonly servers: readonly string[];
   /** `used`: this host resolves its names by these servers. */
   readonly state: 'used' | 'refused';
   /** Why it is refused; null if it is used. */
@@ -27,7 +43,22 @@ export interface DomainReport {
 /** The names of peers, and reverse zones, of which the route determines its own. */
 const reserved: readonly string[] = [peerDomain, 'in-addr.arpa', 'ip6.arpa'];
 
+/** The domains behind a route, reverse zones included, that this host resolves by its servers. */
+export interface ForwardedDomains {
+  readonly domains: readonly string[];
+  readonly servers: readonly Address[];
+}
+
+/** The names that the daemon of this host serves itself. */
+export interface OwnNames {
+  readonly server: DnsServer;
+  /** The domain of the network's names, and reverse zones. */
+  readonly domains: readonly string[];
+}
+
 export interface SplitDnsInputs {
+  /** Null while the daemon serves no names. */
+  readonly own: OwnNames | null;
   readonly entries: readonly RouteDns[];
   /** For each route that does not lead into the tunnel, the reason. */
   readonly untaken: ReadonlyMap<Prefix, string>;
@@ -45,37 +76,50 @@ export interface SplitDnsInputs {
 
 /**
  * Chooses the domains that this host resolves through the tunnel, with the reverse zones of their
- * routes. An interface has one list of servers for all its domains (systemd-resolved.service(8)):
- * the servers of the first usable entry.
+ * routes. An interface has one list of servers for all its domains (systemd-resolved.service(8)).
+ * While the daemon serves names, it is the first server, and forwards each query to the servers of
+ * its domain. The servers of the first usable entry follow: they resolve its domains without the
+ * daemon, too. Without the daemon, only that entry is used, and those with the same servers.
  */
 export function splitDns(inputs: SplitDnsInputs): {
   readonly dns: LinkDns | null;
+  readonly forwarded: readonly ForwardedDomains[];
   readonly report: readonly DomainReport[];
 } {
+  const { own, others, local, unusable } = inputs;
   const judged = inputs.entries.map((entry) => judgeEntry(entry, inputs));
-  const first = judged.find(({ domains }) => domains.some(({ reason }) => reason === null));
-  const chosen = first?.entry.servers ?? [];
-  const isChosen = ({ servers }: RouteDns) => servers.join() === chosen.join();
-  const used = judged.filter(({ entry }) => isChosen(entry));
-  const report = judged.flatMap(({ entry, domains }) =>
-    domains.map(({ domain, reason }): DomainReport => {
-      const why = reason ?? (isChosen(entry) ? null : describeOtherServers(first?.entry));
-      return {
-        domain,
-        route: entry.route,
-        servers: entry.servers,
-        state: why === null ? 'used' : 'refused',
-        reason: why,
-      };
+  const usable = judged.filter(({ domains }) => domains.some(({ reason }) => reason === null));
+  const isTaken = (zone: string) => others.some(({ domain }) => domain === zone);
+  const forwarded = usable.map(
+    ({ entry: { route, servers }, domains }): ForwardedDomains => ({
+      domains: [
+        ...domains.filter(({ reason }) => reason === null).map(({ domain }) => domain),
+        ...findReverseZones(route, local).filter((zone) => !isTaken(zone)),
+      ],
+      servers,
     }),
   );
-  const domains = report.filter(({ state }) => state === 'used').map(({ domain }) => domain);
-  if (domains.length === 0) return { dns: null, report };
-  const zones = used
-    .filter((each) => each.domains.some(({ reason }) => reason === null))
-    .flatMap(({ entry }) => findReverseZones(entry.route, inputs.local))
-    .filter((zone) => !inputs.others.some(({ domain }) => domain === zone));
-  return { dns: { servers: chosen, domains: [...new Set([...domains, ...zones])].toSorted() }, report };
+  const direct = forwarded[0]?.servers ?? [];
+  const isReached = (servers: readonly Address[]) => own !== null || servers.join() === direct.join();
+  const report = judged.flatMap(({ entry: { route, servers }, domains }) =>
+    domains.map(({ domain, reason }): DomainReport => {
+      const why = reason ?? (isReached(servers) ? null : describeOtherServers(usable[0]?.entry));
+      return { domain, route, servers, state: why === null ? 'used' : 'refused', reason: why };
+    }),
+  );
+  const names = unusable === null ? (own?.domains ?? []).filter((domain) => !isTaken(domain)) : [];
+  const ofPeers = own === null || unusable !== null ? [] : [reportNames(own, others)];
+  const domains = [...names, ...forwarded.filter(({ servers }) => isReached(servers)).flatMap((each) => each.domains)];
+  const all = [...ofPeers, ...report];
+  if (domains.length === 0) return { dns: null, forwarded, report: all };
+  const servers = [...(own === null ? [] : [own.server]), ...direct.map((address) => ({ address, port: dnsPort }))];
+  return { dns: { servers, domains: [...new Set(domains)].toSorted() }, forwarded, report: all };
+}
+
+function reportNames({ server, domains: [domain = ''] }: OwnNames, others: readonly OtherDomain[]): DomainReport {
+  const reason = describeOther(domain, others);
+  const servers = [formatServer(server)];
+  return { domain, route: null, servers, state: reason === null ? 'used' : 'refused', reason };
 }
 
 interface JudgedEntry {
@@ -104,6 +148,11 @@ function findConflict(domain: string, { names, others }: SplitDnsInputs): string
   }
   const name = names.find((each) => isBelow(each, domain));
   if (name !== undefined) return `it contains ${name}, which this host needs for the tunnel`;
+  return describeOther(domain, others);
+}
+
+/** Who has the domain; null if no other interface has it. */
+function describeOther(domain: string, others: readonly OtherDomain[]): string | null {
   const other = others.find((each) => each.domain === domain);
   if (other === undefined) return null;
   return other.link === null ? 'the resolver of this host has it' : `the interface ${other.link} has it`;
@@ -116,5 +165,5 @@ function isBelow(name: string, domain: string): boolean {
 }
 
 function describeOtherServers(first: RouteDns | undefined): string {
-  return `an interface has one list of DNS servers for all its domains, and those of ${first?.route} come first`;
+  return `without "cpn run", only the domains behind ${first?.route} are resolved`;
 }

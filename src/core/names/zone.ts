@@ -1,6 +1,13 @@
 import { type Address, addressAt, covers, lengthOf, type Prefix, rangeOf } from '../net/cidr.ts';
 import { peerDomain } from './hosts-block.ts';
 
+/**
+ * The port of the daemon's server of names. Only privileged users may open it: while the daemon is
+ * down, no other user can answer in its place. IANA assigned it to a protocol that is not in use
+ * (pirp). It is not 53, which the host's own server may have on all addresses.
+ */
+export const namesPort = 553;
+
 /** A network whose peers have names. `label` names the network, as in the hosts file. */
 export interface NamedNetwork {
   readonly label: string;

@@ -1,10 +1,14 @@
 import type { NetworkMap } from '../map/model.ts';
-import { type LinkDns, type SplitDnsInputs, splitDns } from '../names/split-dns.ts';
+import { peerDomain } from '../names/hosts-block.ts';
+import { findReverseZones } from '../names/reverse-zones.ts';
+import { type DomainReport, type LinkDns, type SplitDnsInputs, splitDns } from '../names/split-dns.ts';
+import { namesPort } from '../names/zone.ts';
 import type { Prefix } from '../net/cidr.ts';
 import type { RouteConstraints } from '../routing/guard.ts';
 import type { KeptOutside } from '../routing/kept-outside.ts';
 import type { RouteReport } from '../routing/route-report.ts';
-import type { Desired, DesiredInputs } from './desired.ts';
+import { sameData } from '../util/same-data.ts';
+import type { Desired, DesiredInputs, NameConstraints } from './desired.ts';
 
 interface ChosenRoutes {
   readonly map: NetworkMap;
@@ -13,43 +17,47 @@ interface ChosenRoutes {
   readonly constraints: RouteConstraints;
 }
 
-const noNames: NonNullable<DesiredInputs['names']> = {
-  ...{ entries: [], needed: [], resolver: undefined, isOwn: false, refused: null },
-};
-
-/** Chooses the DNS settings of the interface from the domains behind the routes of the map. */
+/** Chooses the DNS settings of the interface: names of peers, and the domains behind routes. */
 export function chooseDns(
-  { options, names }: Pick<DesiredInputs, 'options' | 'names'>,
+  { options, names, label, self }: Pick<DesiredInputs, 'options' | 'names' | 'label' | 'self'>,
   { map, reports, keptOutside, constraints: { underlay, newerLinks } }: ChosenRoutes,
-): Pick<Desired, 'dns' | 'ownsDns' | 'domains'> {
-  const { entries, needed, resolver, isOwn, refused } = names ?? noNames;
-  const others = resolver?.others ?? [];
-  const { dns, report } = splitDns({
+): Pick<Desired, 'dns' | 'ownsDns' | 'served' | 'domains'> {
+  const { entries, needed, resolver, isOwn, refused } = names;
+  const subnets = [...underlay.connected, ...underlay.routed].map(({ prefix }) => prefix);
+  const domains = [`${label}.${peerDomain}`, ...findReverseZones(map.cidr, subnets)];
+  const unusable = findObstacle(options, names);
+  const { dns, forwarded, report } = splitDns({
+    own: resolver?.isServing ? { server: { address: self.address, port: namesPort }, domains } : null,
     entries,
     untaken: findUntaken(reports),
     outside: keptOutside.map(({ address }) => address),
     names: needed,
     // A network that joined later yields.
-    others: others.filter(({ link }) => link === null || !newerLinks.includes(link)),
-    local: [map.cidr, ...[...underlay.connected, ...underlay.routed].map(({ prefix }) => prefix)],
-    unusable: findObstacle(options, resolver, isOwn),
+    others: (resolver?.others ?? []).filter(({ link }) => link === null || !newerLinks.includes(link)),
+    local: [map.cidr, ...subnets],
+    unusable,
   });
-  if (dns === null || refused === null || !isSame(dns, refused)) return { dns, ownsDns: isOwn, domains: report };
-  const reason = `with its DNS server, ${refused.lost.join(', ')} did not resolve on this host`;
-  const domains = report.map((each) => (each.state === 'used' ? { ...each, state: 'refused' as const, reason } : each));
-  return { dns: null, ownsDns: isOwn, domains };
+  if (refused === null) {
+    const served = unusable === null ? { label, forwarded } : null;
+    return { dns, ownsDns: isOwn, served, domains: report };
+  }
+  // Without the daemon as a server, the settings may work.
+  if (dns === null || !isSame(dns, refused)) return { dns, ownsDns: isOwn, served: null, domains: report };
+  return { dns: null, ownsDns: isOwn, served: null, domains: report.map((each) => refuse(each, refused)) };
 }
 
-function isSame(one: LinkDns, other: LinkDns): boolean {
-  return one.servers.join() === other.servers.join() && one.domains.join() === other.domains.join();
+function isSame({ servers, domains }: LinkDns, refused: LinkDns): boolean {
+  return sameData({ servers, domains }, { servers: refused.servers, domains: refused.domains });
+}
+
+function refuse(report: DomainReport, { lost }: NonNullable<NameConstraints['refused']>): DomainReport {
+  const reason = `with its DNS server, ${lost.join(', ')} did not resolve on this host`;
+  return report.state === 'used' ? { ...report, state: 'refused', reason } : report;
 }
 
 /** Why this host can set no domain; null if it can. */
-function findObstacle(
-  { dns }: DesiredInputs['options'],
-  resolver: NonNullable<DesiredInputs['names']>['resolver'],
-  isOwn: boolean,
-): SplitDnsInputs['unusable'] {
+function findObstacle({ dns }: DesiredInputs['options'], names: NameConstraints): SplitDnsInputs['unusable'] {
+  const { resolver, isOwn } = names;
   if (!dns) return 'this host takes none (--no-dns)';
   if (!resolver) return 'it needs systemd-resolved, which does not run on this host, or does not show its settings';
   return resolver.own !== null && !isOwn ? 'another program has set DNS servers on the interface' : null;

@@ -225,7 +225,7 @@ export function computeDesired(intent: DesiredInputs, constraints: RouteConstrai
       ...(isConnector && { [sourceFilterKey(link)]: looseFilter }),
       ...(isFull && { [markedSourceKey]: '1' }),
     },
-    hosts: intent.label === null ? null : renderBlock(link, map, intent.label, intent.labels),
+    hosts: options.hosts ? renderBlock(link, map, intent.label, intent.labels) : null,
     ...chooseDns(intent, { map: intent.map, reports: [...left, ...explained], keptOutside, constraints }),
     report: [...(rangeRefused === null ? [] : [reportRefused(map.cidr, rangeRefused)]), ...left, ...explained],
     relay,

@@ -14,7 +14,7 @@ import type { NetworkMap, Peer, PeerFailure, PeerId, RouteDns } from '../map/mod
 import type { Options } from '../map/options.ts';
 import type { PeerLabels } from '../names/hosts-label.ts';
 import type { Resolved } from '../names/resolved-names.ts';
-import type { DomainReport, LinkDns } from '../names/split-dns.ts';
+import type { DomainReport, ForwardedDomains, LinkDns } from '../names/split-dns.ts';
 import { type Address, covers, type InterfaceAddress, isDefaultRoute, onLinkRange, type Prefix } from '../net/cidr.ts';
 import { isForProbes } from '../paths/probe-address.ts';
 import type { TunnelRoutes } from '../routing/place-route.ts';
@@ -38,8 +38,8 @@ export interface DesiredInputs {
    */
   readonly unreachable: readonly Address[];
   readonly failed: readonly PeerFailure[];
-  /** The network's label in the hosts file; null if the hosts file must not name the peers. */
-  readonly label: string | null;
+  /** The network's label in the names of its peers. */
+  readonly label: string;
   readonly forwarding: HostForwarding;
   /** The labels that the hosts file gave peers before. */
   readonly labels: readonly PeerLabels[];
@@ -57,8 +57,7 @@ export interface DesiredInputs {
   readonly mapEnd?: number | null;
   /** The addresses and ports at which this host reaches the control plane; absent for none. */
   readonly services?: readonly ServiceSocket[];
-  /** Absent if there is no domain behind a route. */
-  readonly names?: NameConstraints;
+  readonly names: NameConstraints;
   /** Peers that this host reaches over a direct path; absent if the service arranges none. */
   readonly paths?: readonly PeerId[];
 }
@@ -75,6 +74,9 @@ export interface NameConstraints {
   /** Settings with which the names `lost` did not resolve, a short time ago; null for none. */
   readonly refused: (LinkDns & { readonly lost: readonly string[] }) | null;
 }
+
+/** For a host that resolves no names. */
+export const noNames: NameConstraints = { entries: [], needed: [], resolver: undefined, isOwn: false, refused: null };
 
 /** The complete state of a network on this host, which a pass establishes. */
 export interface Desired extends TunnelRoutes {
@@ -115,6 +117,8 @@ export interface Desired extends TunnelRoutes {
   readonly dns: LinkDns | null;
   /** True if the present DNS settings of the interface are ours. */
   readonly ownsDns: boolean;
+  /** What the daemon of this host serves; null if nothing would use it. */
+  readonly served: ServedNetwork | null;
   readonly domains: readonly DomainReport[];
   readonly report: readonly RouteReport[];
   /** The connector that relays to peers that are not reached directly; null if none is needed. */
@@ -131,6 +135,12 @@ export interface Desired extends TunnelRoutes {
   readonly fittedMtu: number;
   /** The measurement that determines the MTU; null if none does. */
   readonly pathMtu: PathMtu | null;
+}
+
+/** The names of a network that the daemon serves. */
+export interface ServedNetwork {
+  readonly label: string;
+  readonly forwarded: readonly ForwardedDomains[];
 }
 
 /** How a host with a full tunnel treats IPv6. A full tunnel carries only IPv4. */

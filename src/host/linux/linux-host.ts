@@ -1,13 +1,16 @@
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { CommandFailed, CpnError, MapsUnsupported, MissingTool } from '../../core/errors/index.ts';
 import { linkFinder } from '../../core/forward/links-toward.ts';
 import { unreadable, withoutTool } from '../../core/forward/own-table.ts';
-import type { Actual, Device } from '../../core/host-state/actual.ts';
+import type { Actual, Device, ResolverSettings } from '../../core/host-state/actual.ts';
 import { forwardingKey } from '../../core/host-state/sysctl-keys.ts';
+import { namesPort } from '../../core/names/zone.ts';
 import { isDefaultRoute } from '../../core/net/cidr.ts';
 import { isPlainLinkName, parseLinkName } from '../../core/net/link-name.ts';
 import type { Host, HostEvent, ObserveOptions } from '../host.ts';
 import { readHosts } from '../hosts-file.ts';
+import { serveNames } from '../name-server/serve-names.ts';
 import {
   answersQuery,
   findSourceAddress,
@@ -27,8 +30,8 @@ import { watchDevices } from '../wireguard/watch-devices.ts';
 import { applyStep } from './apply-step.ts';
 import { findConflictingProcesses } from './conflicting-processes.ts';
 import { readResolverSettings, withoutOwn } from './dns/resolved.ts';
-import { readResolvers } from './dns/resolvers.ts';
-import { watchResolver } from './dns/watch-resolver.ts';
+import { isListening, readResolvers } from './dns/resolvers.ts';
+import { resolverFolder, watchResolver } from './dns/watch-resolver.ts';
 import { probeSize, raiseProbeMtu } from './echoes.ts';
 import { readForwarded, renderForwarded } from './ip/forwarded-routes.ts';
 import { listRoutes, readLarge } from './ip/large-tables.ts';
@@ -103,6 +106,8 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Require
     countSent,
     portStates: (link, port, links) => readPortStates(run, parseLinkName(link), port, links),
     conflictingProcesses: findConflictingProcesses,
+    serveNames: (address, answer) =>
+      serveNames({ address, port: namesPort, isAllowed: (source) => source === address, answer }),
   };
 }
 
@@ -141,7 +146,7 @@ async function observe(run: Run, options: ObserveOptions, caches: ObservationCac
   if (device === null) caches.forget(link);
   // Without forwarding, the kernel refuses every packet from the tunnel: its replies prove nothing.
   const isForwarding = values[forwardingKey(link)] === '1';
-  const resolver = dns ? await readResolverSettings(run, link, view.names) : undefined;
+  const resolver = dns ? await readResolver(run, link, view) : undefined;
   const resolvers = withoutOwn(readResolvers(view.underlay.addresses, caches.stubOwners), resolver);
   const { names: _, underlay: outside, ...shown } = view;
   const { forwarded, ...connected } = outside;
@@ -160,6 +165,14 @@ async function observe(run: Run, options: ObserveOptions, caches: ObservationCac
     ...(resolver !== undefined && { dns: resolver }),
     underlay,
   };
+}
+
+/** Null without systemd-resolved, whose folder stays after it ends. */
+async function readResolver(run: Run, link: string, { link: own, names }: LinkView): Promise<ResolverSettings | null> {
+  if (!existsSync(resolverFolder)) return null;
+  const settings = await readResolverSettings(run, link, names);
+  const isServing = own?.addresses.some(({ address }) => isListening(address, namesPort)) ?? false;
+  return settings && { ...settings, isServing };
 }
 
 /** Checks the names first: a userspace socket may belong to another network namespace. */

@@ -10,9 +10,11 @@ import {
   TRUNCATED_RESPONSE,
 } from 'dns-packet';
 import type { Answer, Question } from '../../core/names/zone.ts';
+import type { Answerer } from '../host.ts';
+import type { Transport } from './forward.ts';
 
-/** Finds the answer to a question. A throw becomes SERVFAIL. */
-export type Answerer = (question: Question) => Answer;
+/** DNS servers to which a query is forwarded. */
+type Forwarding = Exclude<ReturnType<Answerer>, Answer>;
 
 /** The RCODEs (RFC 1035, 4.1.1). BADVERS has 8 more bits in the OPT record (RFC 6891, 6.1.3). */
 const rcodes = { NOERROR: 0, FORMERR: 1, SERVFAIL: 2, NXDOMAIN: 3, NOTIMP: 4, REFUSED: 5, BADVERS: 16 } as const;
@@ -40,10 +42,15 @@ interface Query {
 }
 
 /**
- * The reply to a message of a client. Null for a message without a reply: a reply, or one that
- * cannot be decoded. Never throws. A reply over UDP that is too long is truncated.
+ * The reply to a message of a client, or what `answer` returned in place of an answer; its throw
+ * becomes SERVFAIL. Null for a message without a reply: a reply, or one that cannot be decoded.
+ * Never throws. A reply over UDP that is too long is truncated.
  */
-export function replyTo(message: Buffer, answer: Answerer, transport: 'tcp' | 'udp'): Buffer | null {
+export function replyTo<Found extends Answer | Forwarding>(
+  message: Buffer,
+  answer: (question: Question) => Found,
+  transport: Transport,
+): Buffer | Exclude<Found, Answer> | null {
   if (message.length < headerBytes || message.length > mostBytes) return null;
   const flags = message.readUInt16BE(2);
   if ((flags & isReply) !== 0) return null;
@@ -58,7 +65,9 @@ export function replyTo(message: Buffer, answer: Answerer, transport: 'tcp' | 'u
   if (query === null) return replyHeader(message, 'FORMERR');
   const limit = transport === 'tcp' ? tcpBytes : sizeLimit(query.opt);
   try {
-    const { rcode, ...sections } = findAnswer(query, answer);
+    const found = findAnswer(query, answer);
+    if (!('rcode' in found)) return found as Exclude<Found, Answer>;
+    const { rcode, ...sections } = found;
     const whole = renderReply(query, rcode, sections);
     return whole.length <= limit ? whole : renderReply(query, rcode, {}, TRUNCATED_RESPONSE);
   } catch {
@@ -91,9 +100,17 @@ function readQuery(message: Buffer): Query | null {
   return isSame ? { message, question, end, opt: opts[0] ?? null } : null;
 }
 
+/** The reply to a query that was forwarded in vain. */
+export function replyFailure(message: Buffer): Buffer {
+  return replyHeader(message, 'SERVFAIL');
+}
+
 type Sections = Partial<Omit<Answer, 'rcode'>>;
 
-function findAnswer({ message, question, end, opt }: Query, answer: Answerer): Sections & { readonly rcode: Rcode } {
+function findAnswer<Found extends Answer | Forwarding>(
+  { message, question, end, opt }: Query,
+  answer: (question: Question) => Found,
+): Found | (Sections & { readonly rcode: Rcode }) {
   if (opt !== null && opt.ednsVersion > 0) return { rcode: 'BADVERS' };
   return message.readUInt16BE(end - 2) === classIn ? answer(question) : { rcode: 'REFUSED' };
 }

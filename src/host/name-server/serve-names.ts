@@ -1,8 +1,9 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { NamesNotServed } from '../../core/errors/index.ts';
 import { type Address, familyOf } from '../../core/net/cidr.ts';
-import { type Answerer, replyTo } from './message.ts';
-import { createQueryLimit } from './query-limit.ts';
+import type { Answerer, NameServer } from '../host.ts';
+import { createForwarder, type Transport } from './forward.ts';
+import { replyFailure, replyTo } from './message.ts';
 import { createTcpQueries, type TcpQueries } from './tcp-queries.ts';
 
 /** Bytes of replies that wait for the kernel. Further replies are dropped. */
@@ -15,35 +16,48 @@ interface ServedNames {
   /** The server drops queries of other sources, and closes their connections. */
   readonly isAllowed: (source: string) => boolean;
   readonly answer: Answerer;
+  /** The port of servers to which queries are forwarded; 53 by default. */
+  readonly forwardPort?: number;
 }
 
-export interface NameServer {
+export interface ServingNames extends NameServer {
   readonly port: number;
-  /** Stops at once. Connections are closed without further replies. */
-  close(): Promise<void>;
 }
 
 /**
- * Serves DNS over UDP and TCP on one address. It limits the queries per source, the size of
- * messages and the number of connections, and drops what exceeds them.
+ * Serves DNS over UDP and TCP on one address, and forwards what `answer` names servers for. It
+ * limits the size of messages, the number of connections and the queries that wait for a reply, and
+ * drops what exceeds them.
  *
  * @throws NamesNotServed if the address or the port is not available
  */
-export async function serveNames({ address, port, isAllowed, answer }: ServedNames): Promise<NameServer> {
-  const isWithinLimit = createQueryLimit();
+export async function serveNames({
+  address,
+  port,
+  isAllowed,
+  answer,
+  forwardPort,
+}: ServedNames): Promise<ServingNames> {
+  const forward = createForwarder();
+  const reply = async (message: Buffer, transport: Transport) => {
+    const found = replyTo(message, answer, transport);
+    if (found === null || Buffer.isBuffer(found)) return found;
+    return (await forward(message, found.servers, transport, forwardPort)) ?? replyFailure(message);
+  };
+  let isClosed = false;
   const udp = createSocket({ type: familyOf(address) === 4 ? 'udp4' : 'udp6', ipv6Only: familyOf(address) === 6 });
   udp.on('message', (message, { address: source, port: sourcePort }) => {
     // Node refuses to send to port 0, which a hostile source can have.
-    if (sourcePort === 0 || !isAllowed(source) || !isWithinLimit(source)) return;
-    const reply = replyTo(message, answer, 'udp');
-    if (reply === null || udp.getSendQueueSize() > mostQueued) return;
-    udp.send(reply, sourcePort, source, () => {});
+    if (sourcePort === 0 || !isAllowed(source)) return;
+    void reply(message, 'udp').then((replied) => {
+      if (replied === null || isClosed || udp.getSendQueueSize() > mostQueued) return;
+      udp.send(replied, sourcePort, source, () => {});
+    });
   });
-  const tcp = createTcpQueries(isAllowed, (message, source) =>
-    isWithinLimit(source) ? replyTo(message, answer, 'tcp') : null,
-  );
+  const tcp = createTcpQueries(isAllowed, (message) => reply(message, 'tcp'));
   let closed: Promise<void> | null = null;
   const close = () => {
+    isClosed = true;
     closed ??= Promise.all([closeUdp(udp), tcp.close()]).then(() => {});
     return closed;
   };

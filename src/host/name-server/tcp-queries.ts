@@ -22,7 +22,7 @@ export interface TcpQueries {
  */
 export function createTcpQueries(
   isAllowed: (source: string) => boolean,
-  reply: (message: Buffer, source: string) => Buffer | null,
+  reply: (message: Buffer) => Promise<Buffer | null>,
 ): TcpQueries {
   const open = new Set<Socket>();
   const counts = new Map<string, number>();
@@ -40,7 +40,7 @@ export function createTcpQueries(
       if (left > 0) counts.set(source, left);
       else counts.delete(source);
     });
-    void serveConnection(socket, (message) => reply(message, source));
+    void serveConnection(socket, reply);
   });
   server.maxConnections = mostConnections;
   const close = () =>
@@ -51,12 +51,12 @@ export function createTcpQueries(
   return { server, close };
 }
 
-async function serveConnection(socket: Socket, reply: (message: Buffer) => Buffer | null): Promise<void> {
+async function serveConnection(socket: Socket, reply: (message: Buffer) => Promise<Buffer | null>): Promise<void> {
   const deadline = setTimeout(() => socket.destroy(), idleMs);
   socket.once('close', () => clearTimeout(deadline));
   const replies = async function* (chunks: AsyncIterable<Buffer>) {
     for await (const message of splitMessages(chunks)) {
-      const replied = reply(message);
+      const replied = await reply(message);
       if (replied === null) continue;
       deadline.refresh();
       const prefix = Buffer.alloc(prefixBytes);

@@ -24,6 +24,7 @@ const prefixMap = v.pipe(
   v.string(),
   v.transform((text) => parsePrefixMap(text)),
 );
+const dnsServer = v.object({ address, port: int });
 const publicKey = v.pipe(v.string(), v.transform(parsePublicKey));
 const privateKey = v.pipe(
   v.string(),
@@ -244,9 +245,10 @@ export const stateSchema = v.object({
     ]),
   ),
   refused: v.optional(v.nullable(v.string()), null),
+  label: v.exactOptional(v.string()),
   ownsDns: v.exactOptional(v.literal(true)),
   refusedDns: v.exactOptional(
-    v.object({ servers: v.array(address), domains: v.array(v.string()), lost: v.array(v.string()), at: instant }),
+    v.object({ servers: v.array(dnsServer), domains: v.array(v.string()), lost: v.array(v.string()), at: instant }),
   ),
   failed: v.optional(
     v.array(v.object({ peer: peerId, back: v.boolean(), heard: v.exactOptional(v.number()) })),

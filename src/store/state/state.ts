@@ -67,7 +67,12 @@ export interface State {
   readonly keptOutside: readonly KeptOutside[];
   /** Resolvers of this host that are, or were, the destination of accepted routes. */
   readonly tunnelledResolvers: readonly TunnelledResolver[];
-  /** The labels of the map's peers in the hosts file. Empty if the hosts file has none. */
+  /**
+   * The network's label in the names of its peers, unique on this host. It stays if the network is
+   * renamed. Absent before the first pass.
+   */
+  readonly label?: string;
+  /** The labels of the map's peers in their names. Empty if this host resolves no names. */
   readonly labels: readonly PeerLabels[];
   readonly receipt: Receipt;
   /** The part of the receipt that 0.1.0 does not read: ports opened in ufw and firewalld. */

@@ -19,7 +19,15 @@ const origins: Readonly<Record<keyof Joined, 'former' | 'new' | 'both'>> = {
   // What the enrolment decided, and what was observed as the former peer.
   ...{ keyPair: 'new', keySince: 'new', keySerial: 'new', identity: 'new', rotation: 'new', service: 'new' },
   ...{ features: 'new', perhapsEnrolled: 'new', enrollment: 'new', enabled: 'new', deletion: 'new' },
-  ...{ resolved: 'new', refused: 'new', refusedDns: 'new', failed: 'new', pathMtu: 'new', confirmed: 'new' },
+  ...{
+    resolved: 'new',
+    refused: 'new',
+    refusedDns: 'new',
+    label: 'new',
+    failed: 'new',
+    pathMtu: 'new',
+    confirmed: 'new',
+  },
   ...{ keptOutside: 'new', tunnelledResolvers: 'new' },
   ...{ membership: 'both', pins: 'both', receipt: 'both', ownsDns: 'both' },
 };
@@ -60,8 +68,9 @@ function fill(number: number): Required<Joined> {
     deletion: { at, resumes: true },
     resolved: { [`name-${number}`]: [own] },
     refused: `"${number}"`,
+    label: `network-${number}`,
     ownsDns: true,
-    refusedDns: { servers: [own], domains: [`${number}.example`], lost: ['x.example'], at },
+    refusedDns: { servers: [{ address: own, port: 53 }], domains: [`${number}.example`], lost: ['x.example'], at },
     failed: [{ peer: number, back: false }],
     pathMtu: { mtu: 1300 + number, peer: 2, underlay: 'x', measuredAt: at },
     drained: number === 1,

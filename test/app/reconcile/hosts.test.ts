@@ -103,7 +103,7 @@ describe('a name that a service gives to another peer', () => {
   it('is let go of where the hosts file names no peers for a while', async () => {
     const simulated = await namingDesk();
     await applyMap(simulated, named('"2"', [2, 'db']));
-    const state = withOptions(await simulated.state(), { ...naming, hosts: false });
+    const state = withOptions(await simulated.state(), { ...naming, hosts: false, dns: false });
     expect(state.labels).toEqual([]);
   });
 });
@@ -119,9 +119,13 @@ describe('two networks of one name', () => {
     const simulated = await SimulatedHost.with(first);
     const second = other('cpn1', 3, 'Office');
     const elsewhere = other('cpn2', 7, 'office');
-    const unnamed = other('cpn3', 1, 'office', { options });
-    for (const state of [second, elsewhere, unnamed]) await simulated.tools.store.write(state);
-    const labels = await Promise.all([first, second, elsewhere].map((state) => labelNetwork(simulated.tools, state)));
-    expect(labels).toEqual(['office-7', 'office', 'office-7-2']);
+    const all = [first, second, elsewhere];
+    expect(all.map((state) => labelNetwork(state, all))).toEqual(['office-7', 'office', 'office-7-2']);
+    const labelled = { ...first, label: 'office' };
+    const later = [labelled, second, elsewhere];
+    expect(later.map((state) => labelNetwork(state, later))).toEqual(['office', 'office-3', 'office-7']);
+    for (const state of [second, elsewhere]) await simulated.tools.store.write(state);
+    await passNetwork(simulated.tools, 'cpn0', noUpdate, confirming);
+    expect((await simulated.state()).label).toBe('office-7');
   });
 });

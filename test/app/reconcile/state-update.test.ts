@@ -127,14 +127,14 @@ describe('a map', () => {
     expect(nonced).toEqual({ ...before, membership: { ...before.membership, map: { ...bare, nonce: map.nonce } } });
   });
 
-  it('labels its peers for the hosts file as long as they are listed, and only where that is asked for', () => {
+  it('labels its peers as long as they are listed, and only on a host that resolves names', () => {
     const before = joinedTo(mapAt('"1"', [peer(2, { name: 'web' })]), { options: { ...options, hosts: true } });
     const labelsOf = ({ labels }: Joined) => Object.fromEntries(labels.map((each) => [each.peer, each.labels]));
     const named = update({ map: mapAt('"2"', [peer(2, { name: 'web' }), peer(3, { name: 'db' })]) }, before);
     expect(labelsOf(named)).toEqual({ 1: ['peer-1'], 2: ['web'], 3: ['db'] });
     const renamed = update({ map: mapAt('"3"', [peer(2, { name: 'www' })]) }, named);
     expect(labelsOf(renamed)).toEqual({ 1: ['peer-1'], 2: ['www', 'web'] });
-    const unnamed = update({ map: mapAt('"4"', [peer(3)]) }, { ...renamed, options });
+    const unnamed = update({ map: mapAt('"4"', [peer(3)]) }, { ...renamed, options: { ...options, dns: false } });
     expect(unnamed.labels).toEqual([]);
   });
 

@@ -1,16 +1,18 @@
 import { describe, expect, test } from 'vitest';
 import type { RouteDns } from '../../../src/core/map/model.ts';
 import { type SplitDnsInputs, splitDns } from '../../../src/core/names/split-dns.ts';
+import type { Address } from '../../../src/core/net/cidr.ts';
 import { address, prefix } from '../samples.ts';
 
 const lan = prefix('192.168.50.0/24');
 const other = prefix('172.20.0.0/16');
 const server = address('192.168.50.53');
+const at = (address: Address, port = 53) => ({ address, port });
 const behind = (domains: readonly string[], route = lan, servers = [server]): RouteDns => ({ route, servers, domains });
 
 const inputs: SplitDnsInputs = {
   entries: [behind(['corp.example'])],
-  ...{ untaken: new Map(), outside: [], names: [], others: [], local: [], unusable: null },
+  ...{ own: null, untaken: new Map(), outside: [], names: [], others: [], local: [], unusable: null },
 };
 const reasonsOf = (changes: Partial<SplitDnsInputs>) =>
   splitDns({ ...inputs, ...changes }).report.map(({ reason }) => reason);
@@ -18,14 +20,15 @@ const reasonsOf = (changes: Partial<SplitDnsInputs>) =>
 describe('the domains of a route', () => {
   test('are resolved by its servers, with its reverse zones', () => {
     expect(splitDns(inputs)).toEqual({
-      dns: { servers: [server], domains: ['50.168.192.in-addr.arpa', 'corp.example'] },
+      dns: { servers: [at(server)], domains: ['50.168.192.in-addr.arpa', 'corp.example'] },
+      forwarded: [{ servers: [server], domains: ['corp.example', '50.168.192.in-addr.arpa'] }],
       report: [{ domain: 'corp.example', route: lan, servers: [server], state: 'used', reason: null }],
     });
   });
 
   test('without a reverse zone that another interface has', () => {
     const others = [{ domain: '50.168.192.in-addr.arpa', link: 'wg9' }];
-    expect(splitDns({ ...inputs, others }).dns).toEqual({ servers: [server], domains: ['corp.example'] });
+    expect(splitDns({ ...inputs, others }).dns).toEqual({ servers: [at(server)], domains: ['corp.example'] });
   });
 
   test('are not set if the route is not used', () => {
@@ -42,7 +45,7 @@ describe('the domains of a route', () => {
       entries: [behind(['corp.example'], lan, [server, second])],
       outside: [server],
     });
-    expect(dns?.servers).toEqual([second]);
+    expect(dns?.servers).toEqual([at(second)]);
   });
 
   test('are not set on a host that can set none', () => {
@@ -56,15 +59,60 @@ describe('the domains of a route', () => {
       behind(['x.example'], prefix('192.168.50.0/25')),
     ];
     const { dns, report } = splitDns({ ...inputs, entries });
-    expect(dns).toEqual({ servers: [server], domains: ['50.168.192.in-addr.arpa', 'corp.example', 'x.example'] });
+    expect(dns).toEqual({ servers: [at(server)], domains: ['50.168.192.in-addr.arpa', 'corp.example', 'x.example'] });
     expect(report.map(({ domain, state }) => `${domain} ${state}`)).toEqual([
       'corp.example used',
       'dc.example refused',
       'x.example used',
     ]);
-    expect(report[1]?.reason).toContain('those of 192.168.50.0/24 come first');
+    expect(report[1]?.reason).toBe('without "cpn run", only the domains behind 192.168.50.0/24 are resolved');
     const untaken = new Map([[lan, 'no connector']]);
     expect(splitDns({ ...inputs, entries, untaken }).dns?.domains).toEqual(['20.172.in-addr.arpa', 'dc.example']);
+  });
+});
+
+describe('while the daemon serves names', () => {
+  const own = { server: at(address('10.77.0.5'), 553), domains: ['office.cpn.internal', '0.77.10.in-addr.arpa'] };
+  const dc = address('172.20.0.53');
+  const entries = [behind(['corp.example']), behind(['dc.example'], other, [dc])];
+
+  test('it is the first server, for all domains, and forwards each to its own servers', () => {
+    expect(splitDns({ ...inputs, own, entries })).toMatchObject({
+      dns: {
+        servers: [own.server, at(server)],
+        domains: [
+          ...['0.77.10.in-addr.arpa', '20.172.in-addr.arpa', '50.168.192.in-addr.arpa'],
+          ...['corp.example', 'dc.example', 'office.cpn.internal'],
+        ],
+      },
+      forwarded: [
+        { servers: [server], domains: ['corp.example', '50.168.192.in-addr.arpa'] },
+        { servers: [dc], domains: ['dc.example', '20.172.in-addr.arpa'] },
+      ],
+      report: [
+        { domain: 'office.cpn.internal', route: null, servers: ['10.77.0.5:553'], state: 'used' },
+        { domain: 'corp.example', state: 'used' },
+        { domain: 'dc.example', state: 'used' },
+      ],
+    });
+  });
+
+  test('names of peers need no route', () => {
+    expect(splitDns({ ...inputs, own, entries: [] }).dns).toEqual({
+      servers: [own.server],
+      domains: ['0.77.10.in-addr.arpa', 'office.cpn.internal'],
+    });
+  });
+
+  test('a name that another interface has is left out', () => {
+    const others = [{ domain: 'office.cpn.internal', link: 'cpn1' }];
+    const { dns, report } = splitDns({ ...inputs, own, entries: [], others });
+    expect(dns?.domains).toEqual(['0.77.10.in-addr.arpa']);
+    expect(report).toMatchObject([{ state: 'refused', reason: 'the interface cpn1 has it' }]);
+  });
+
+  test('nothing is set on a host that can set nothing', () => {
+    expect(splitDns({ ...inputs, own, unusable: 'this host takes none' }).dns).toBeNull();
   });
 });
 
@@ -122,7 +170,7 @@ describe('a domain is refused', () => {
   test('and an entry of refused domains alone sets nothing, nor its reverse zones', () => {
     const entries = [behind(['com']), behind(['dc.example'], other, [address('172.20.0.53')])];
     expect(splitDns({ ...inputs, entries }).dns).toEqual({
-      servers: ['172.20.0.53'],
+      servers: [at(address('172.20.0.53'))],
       domains: ['20.172.in-addr.arpa', 'dc.example'],
     });
   });

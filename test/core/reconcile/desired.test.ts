@@ -254,9 +254,9 @@ describe('a host', () => {
     expect(desireFor(laptop, map, {}, on).config.peers[0]?.allowedIps).toEqual(['172.20.0.0/16']);
   });
 
-  it('writes the names that peers had before to the hosts file, and none without a label of the network', () => {
+  it('writes the names that peers had before to the hosts file, and none without the option', () => {
     const labels = [{ peer: 1, labels: ['former'] }];
-    expect(desireFor(laptop, office, { label: 'office', labels }).hosts).toContain(
+    expect(desireFor(laptop, office, { options: { ...options, hosts: true }, labels }).hosts).toContain(
       '10.77.0.1 peer-1.office.cpn.internal former.office.cpn.internal',
     );
     expect(desireFor(laptop, office, { labels }).hosts).toBeNull();

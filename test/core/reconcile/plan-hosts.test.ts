@@ -4,12 +4,12 @@ import { plan } from '../../../src/core/reconcile/plan.ts';
 import { planCleanup } from '../../../src/core/reconcile/plan-cleanup.ts';
 import { explainHosts } from '../../../src/core/reconcile/plan-hosts.ts';
 import { recordSteps } from '../../../src/core/reconcile/record-receipt.ts';
-import { bare, desireFor, network, peer } from '../samples.ts';
+import { bare, desireFor, network, options, peer } from '../samples.ts';
 import { simulate } from '../simulate.ts';
 
 const one = peer(1);
 const map = network([one, peer(2)], { routes: [] });
-const desired = desireFor(one, map, { label: 'office' });
+const desired = desireFor(one, map, { options: { ...options, hosts: true } });
 const unnamed = desireFor(one, map);
 const now = 1_800_000_000;
 

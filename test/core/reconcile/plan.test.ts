@@ -49,16 +49,16 @@ const desires = fc
     networksWithExit,
     fc.nat(),
     fc.tuple(fc.boolean(), fc.boolean(), fc.boolean()),
-    fc.constantFrom(null, 'office', 'lab'),
+    fc.boolean(),
     fc.constantFrom(null, '8350', '8351'),
   )
-  .map(([map, at, [masquerade, acceptRoutes, full], label, routeTable]) => {
+  .map(([map, at, [masquerade, acceptRoutes, full], hosts, routeTable]) => {
     const self = map.peers[at % map.peers.length] as Peer;
     const allowed = full ? [prefix('0.0.0.0/0')] : [];
     return desireFor(
       self,
       map,
-      { options: { ...options, masquerade, acceptRoutes }, label, routeTable },
+      { options: { ...options, masquerade, acceptRoutes, hosts }, routeTable },
       { ...usualConstraints, allowed },
     );
   });

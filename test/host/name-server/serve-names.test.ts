@@ -7,7 +7,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { NamesNotServed } from '../../../src/core/errors/index.ts';
 import { type Answer, answer, buildZones, indexZones, type Question } from '../../../src/core/names/zone.ts';
 import { addressAt, rangeOf } from '../../../src/core/net/cidr.ts';
-import { type NameServer, serveNames } from '../../../src/host/name-server/serve-names.ts';
+import { type ServingNames, serveNames } from '../../../src/host/name-server/serve-names.ts';
 import { address, prefix } from '../../core/samples.ts';
 import { askUdp, connectTcp, dataOf, edns, framedQueryOf, messageOf, queryOf, rcodeOf } from './clients.ts';
 
@@ -25,8 +25,8 @@ const large: (question: Question) => Answer = ({ name }) => ({
   authorities: [],
 });
 
-const servers: NameServer[] = [];
-async function serve(changes: Partial<Parameters<typeof serveNames>[0]> = {}): Promise<NameServer> {
+const servers: ServingNames[] = [];
+async function serve(changes: Partial<Parameters<typeof serveNames>[0]> = {}): Promise<ServingNames> {
   const isAllowed = (source: string) => source !== '127.0.0.9';
   const ofZones = (question: Question) => answer(zones, question);
   for (let tries = 1; ; tries += 1) {
@@ -128,19 +128,6 @@ describe('over UDP', () => {
   it('drops the queries of a source that is not allowed', async () => {
     const { port } = await serve();
     expect(await askUdp(port, [queryOf(db)], { from: '127.0.0.9', within: 300 })).toEqual([]);
-    expect(await askUdp(port, [queryOf(db)], { from: '127.0.0.8' })).toHaveLength(1);
-  });
-
-  it('drops the queries of a source beyond its burst, and no others', async () => {
-    const { port } = await serve();
-    const queries = Array.from({ length: 100 }, () => queryOf(db));
-    const startedAt = performance.now();
-    let replied = 0;
-    for (let round = 0; round < 16; round += 1) {
-      replied += (await askUdp(port, queries, { expected: 100, within: 100 })).length;
-    }
-    expect(replied).toBeGreaterThan(100);
-    expect(replied).toBeLessThanOrEqual(400 + ((performance.now() - startedAt) / 1000) * 200 + 1);
     expect(await askUdp(port, [queryOf(db)], { from: '127.0.0.8' })).toHaveLength(1);
   });
 });

@@ -65,8 +65,8 @@ is_of_kernel() {
 see_sandbox() {
   local pid
   pid=$(systemctl show --value -p MainPID cpn)
-  # CAP_NET_ADMIN and CAP_NET_RAW, and nothing to get more by.
-  grep -E '^CapBnd:\s0*3000$' "/proc/$pid/status"
+  # CAP_NET_ADMIN, CAP_NET_RAW and CAP_NET_BIND_SERVICE, and nothing to get more by.
+  grep -E '^CapBnd:\s0*3400$' "/proc/$pid/status"
   grep -E '^NoNewPrivs:\s1$' "/proc/$pid/status"
   grep -E '^Seccomp:\s2$' "/proc/$pid/status"
   fails nsenter --target "$pid" --mount touch /usr/cpn-was-here

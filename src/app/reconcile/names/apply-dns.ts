@@ -1,3 +1,4 @@
+import { formatServer } from '../../../core/names/split-dns.ts';
 import type { SetDns, Step } from '../../../core/reconcile/step.ts';
 import type { Joined, RefusedDns } from '../../../store/state/state.ts';
 import type { Tools } from '../../tools.ts';
@@ -27,7 +28,7 @@ export async function applyDns(
   await tools.host.apply({ do: 'revert-dns', link: step.link, changes: [] });
   const { servers, domains } = step.dns;
   tools.warn(
-    `the DNS servers of ${step.link} were removed: with ${servers.join(', ')}, ${lost.join(', ')} did not resolve`,
+    `the DNS servers of ${step.link} were removed: with ${servers.map(formatServer).join(', ')}, ${lost.join(', ')} did not resolve`,
   );
   return { servers, domains, lost, at: tools.now().toISOString() };
 }

@@ -32,7 +32,7 @@ export async function readResolverSettings(
   run: Run,
   link: string,
   names: ReadonlyMap<number, string>,
-): Promise<ResolverSettings | null> {
+): Promise<Omit<ResolverSettings, 'isServing'> | null> {
   const read = async (object: string, type: string) => {
     const args = [...busArgs, object, 'org.freedesktop.DBus.Properties', 'GetAll', 's', `${service}.${type}`];
     return parseOutput('busctl', await run('busctl', args, { deadlineMs }), readProperties);
@@ -82,7 +82,7 @@ interface ReadSettings {
   readonly names: ReadonlyMap<number, string>;
 }
 
-function composeSettings({ ofManager, ofLink, index, names }: ReadSettings): ResolverSettings {
+function composeSettings({ ofManager, ofLink, index, names }: ReadSettings): Omit<ResolverSettings, 'isServing'> {
   const entries = asList(ofManager.Domains).map(asList);
   const own = {
     servers: asList(ofManager.DNSEx)
@@ -94,6 +94,7 @@ function composeSettings({ ofManager, ofLink, index, names }: ReadSettings): Res
   const isSet = index !== undefined && own.servers.length + own.domains.length > 0;
   const settings: LinkDnsSettings = {
     ...own,
+    current: readCurrent(ofLink?.CurrentDNSServerEx),
     isDefaultRoute: ofLink?.DefaultRoute === true,
     dnssec: String(ofLink?.DNSSEC),
     dnsOverTls: String(ofLink?.DNSOverTLS),
@@ -105,6 +106,12 @@ function composeSettings({ ofManager, ofLink, index, names }: ReadSettings): Res
       link: at === 0 ? null : (names.get(Number(at)) ?? `number ${at}`),
     })),
   };
+}
+
+/** A family of 0 stands for none. */
+function readCurrent(value: unknown): string | null {
+  const [family, ...rest] = asList(value);
+  return family === 2 || family === 10 ? formatServer([null, family, ...rest]) : null;
 }
 
 /** An entry of DNSEx: interface, family (2 is IPv4), address, port (0 is 53), name for TLS. */
@@ -120,7 +127,7 @@ function formatServer([, family, address, port, name]: readonly unknown[]): stri
  */
 export function withoutOwn<Found extends Pick<Underlay, 'resolvers'>>(
   found: Found,
-  settings: ResolverSettings | null | undefined,
+  settings: Pick<ResolverSettings, 'own'> | null | undefined,
 ): Found {
   const own = settings?.own?.servers ?? [];
   return own.length === 0 ? found : { ...found, resolvers: found.resolvers.filter((each) => !own.includes(each)) };
@@ -137,6 +144,8 @@ export async function setDns(run: Run, { link, dns }: SetDns): Promise<void> {
   await run('resolvectl', ['dnssec', link, dnssec]);
   await run('resolvectl', ['dnsovertls', link, dnsOverTls]);
   await run('resolvectl', ['domain', link, ...domains]);
+  // The resolver stays with its present server as long as that is in the list (252).
+  if (servers.length > 1) await run('resolvectl', ['dns', link, ...servers.slice(0, 1)]);
   await run('resolvectl', ['dns', link, ...servers]);
 }
 

@@ -180,6 +180,16 @@ export function findListening({ datagrams, streams }: Sockets, address: Address,
   return { inodes: counted.map(({ inode }) => inode), stranger: counted.length > 0 ? null : (rows[0]?.user ?? null) };
 }
 
+/** True if a system user's socket receives queries at this address itself. */
+export function isListening(address: Address, port: number, read = readIfThere): boolean {
+  const ports = new Set([port]);
+  const datagrams = parseSockets(['udp', 'udp6'].map((name) => read(`/proc/net/${name}`)).join('\n'), ports);
+  return (
+    findListening({ datagrams: datagrams.filter(({ local }) => local === address), streams: [] }, address, port).inodes
+      .length > 0
+  );
+}
+
 /** The process that owns one of these sockets. Null if none is visible. */
 function findOwner(inodes: readonly string[], owners: OwnerCache, files: ResolverFiles): string | null {
   for (const inode of inodes) {

@@ -6,7 +6,7 @@ import type { HostEvent, Watch } from '../../host.ts';
  * each change of its servers (252, measured). Its settings for each interface are in a folder that
  * only its own user reads.
  */
-const folder = '/run/systemd/resolve';
+export const resolverFolder = '/run/systemd/resolve';
 
 /** Milliseconds between attempts to watch a folder that does not exist. */
 const retryMs = 2_000;
@@ -15,7 +15,7 @@ const retryMs = 2_000;
  * Reports changes of systemd-resolved's servers, as events of kind `dns`: its D-Bus signals would
  * need a process. Watches the folder from its creation on.
  */
-export function watchResolver(listener: (event: HostEvent) => void, path = folder): Watch {
+export function watchResolver(listener: (event: HostEvent) => void, path = resolverFolder): Watch {
   let watcher: FSWatcher | null = null;
   const report = () => listener({ kind: 'dns', link: null, removed: false });
   const stop = () => {

@@ -16,14 +16,14 @@ const server = address('192.168.50.53');
 const edge = peer(2, { name: 'edge', type: 'connector', endpoint: dialled(2), routes: null });
 const routeDns = [{ route: lan, servers: [server], domains: ['corp.example'] }];
 const map = mapAt('"1"', [edge], { routes: [lan], routeDns });
-const dns = { servers: [server], domains: ['50.168.192.in-addr.arpa', 'corp.example'] };
+const dns = { servers: [{ address: server, port: 53 }], domains: ['50.168.192.in-addr.arpa', 'corp.example'] };
 const service = { url: 'https://cp.service.example', insecureHttp: false };
 const confirming = { withinMs: 20_000 };
 
 /** A host with systemd-resolved, in a network with a domain behind a route. */
 async function startHost(changes: Partial<Joined> = {}): Promise<{ simulated: SimulatedHost; warnings: string[] }> {
   const simulated = await SimulatedHost.with(joinedTo(map, { service, ...changes }));
-  simulated.actual = { ...bare, dns: { own: null, others: [] } };
+  simulated.actual = { ...bare, dns: { own: null, others: [], isServing: false } };
   simulated.dnsRecords = { 'cp.service.example': [address('203.0.113.1')] };
   simulated.onHandshakeTrigger = () => {};
   const warnings: string[] = [];
@@ -65,7 +65,7 @@ describe('a pass sets the DNS servers of the interface', () => {
   it('not over those of another program, which it leaves there', async () => {
     const { simulated } = await startHost();
     const theirs = { ...settingsOf(dns), servers: ['203.0.113.99'] };
-    simulated.actual = { ...simulated.actual, dns: { own: theirs, others: [] } };
+    simulated.actual = { ...simulated.actual, dns: { own: theirs, others: [], isServing: false } };
     await run(simulated);
     expect(simulated.actual.dns?.own).toEqual(theirs);
     expect(await reasons(simulated)).toEqual(['another program has set DNS servers on the interface']);

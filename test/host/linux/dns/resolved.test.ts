@@ -27,6 +27,7 @@ const manager = {
   },
 };
 const ofLink = {
+  CurrentDNSServerEx: { type: '(iayqs)', data: [2, [192, 168, 50, 53], 0, ''] },
   DefaultRoute: { type: 'b', data: false },
   DNSSEC: { type: 's', data: 'no' },
   DNSOverTLS: { type: 's', data: 'no' },
@@ -53,6 +54,7 @@ describe('the settings of systemd-resolved', () => {
     expect(await readResolverSettings(run, 'cpn0', names)).toEqual({
       own: {
         servers: ['192.168.50.53', '203.0.113.54:5335#dns.corp.example', 'fd00::1'],
+        current: '192.168.50.53',
         domains: ['~corp.example', 'search.example'],
         ...{ isDefaultRoute: false, dnssec: 'no', dnsOverTls: 'no' },
       },
@@ -69,7 +71,10 @@ describe('the settings of systemd-resolved', () => {
 
   test('have none of an interface without settings, or without the interface', async () => {
     const empty = reply({ DNSEx: { data: [] }, Domains: { data: [] }, ...ofLink });
-    expect(await readResolverSettings(runWith(() => empty).run, 'cpn0', names)).toEqual({ own: null, others: [] });
+    expect(await readResolverSettings(runWith(() => empty).run, 'cpn0', names)).toEqual({
+      own: null,
+      others: [],
+    });
     const { run, commands } = runWith(busy);
     const found = await readResolverSettings(run, 'cpn7', names);
     expect(found?.own).toBeNull();
@@ -94,7 +99,7 @@ describe('the settings of systemd-resolved', () => {
 
 test('servers are set last, after all that keeps other names away from them', async () => {
   const { run, commands } = runWith(() => '');
-  const dns = { servers: [address('192.168.50.53')], domains: ['corp.example', 'x.example'] };
+  const dns = { servers: [{ address: address('192.168.50.53'), port: 53 }], domains: ['corp.example', 'x.example'] };
   await setDns(run, { do: 'set-dns', link: 'cpn0', dns });
   expect(commands).toEqual([
     'resolvectl default-route cpn0 no',
@@ -103,6 +108,25 @@ test('servers are set last, after all that keeps other names away from them', as
     'resolvectl domain cpn0 ~corp.example ~x.example',
     'resolvectl dns cpn0 192.168.50.53',
   ]);
+});
+
+test('the first of several servers is set alone before, because the resolver stays with its present one', async () => {
+  const { run, commands } = runWith(() => '');
+  const servers = [
+    { address: address('10.77.0.5'), port: 553 },
+    { address: address('192.168.50.53'), port: 53 },
+  ];
+  await setDns(run, { do: 'set-dns', link: 'cpn0', dns: { servers, domains: ['corp.example'] } });
+  expect(commands.slice(-2)).toEqual([
+    'resolvectl dns cpn0 10.77.0.5:553',
+    'resolvectl dns cpn0 10.77.0.5:553 192.168.50.53',
+  ]);
+});
+
+test('a resolver that has used no server has no present one', async () => {
+  const none = { ...ofLink, CurrentDNSServerEx: { type: '(iayqs)', data: [0, [], 0, ''] } };
+  const { run } = runWith((args) => reply(args.some((word) => word.includes('/link/')) ? none : manager));
+  expect((await readResolverSettings(run, 'cpn0', names))?.own?.current).toBeNull();
 });
 
 test('settings are removed, also without the resolver', async () => {
@@ -116,8 +140,15 @@ test('settings are removed, also without the resolver', async () => {
 });
 
 test('servers of our interface are no resolvers of the underlay', () => {
-  const own = { servers: ['192.168.50.53'], domains: [], isDefaultRoute: false, dnssec: 'no', dnsOverTls: 'no' };
+  const own = {
+    servers: ['192.168.50.53'],
+    current: null,
+    domains: [],
+    isDefaultRoute: false,
+    dnssec: 'no',
+    dnsOverTls: 'no',
+  };
   const found = { resolvers: [address('192.168.50.53'), address('203.0.113.53')] };
-  expect(withoutOwn(found, { own, others: [] })).toEqual({ resolvers: ['203.0.113.53'] });
-  for (const settings of [null, undefined, { own: null, others: [] }]) expect(withoutOwn(found, settings)).toBe(found);
+  expect(withoutOwn(found, { own })).toEqual({ resolvers: ['203.0.113.53'] });
+  for (const settings of [null, undefined, { own: null }]) expect(withoutOwn(found, settings)).toBe(found);
 });

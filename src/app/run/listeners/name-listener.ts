@@ -1,0 +1,93 @@
+import { expectCpnError } from '../../../core/errors/index.ts';
+import type { NetworkMap } from '../../../core/map/model.ts';
+import { assignLabels, type PeerLabels } from '../../../core/names/hosts-label.ts';
+import type { ForwardedDomains } from '../../../core/names/split-dns.ts';
+import { answer, buildZones, indexZones, type Question, type Zones } from '../../../core/names/zone.ts';
+import type { Address } from '../../../core/net/cidr.ts';
+import type { NameServer } from '../../../host/host.ts';
+import type { Pass } from '../../reconcile/pass.ts';
+import type { Tools } from '../../tools.ts';
+import type { PassListener } from '../pass-listener.ts';
+import { TransitionLogger } from '../transition-logger.ts';
+
+/**
+ * Serves the names of a network to the resolver of this host, at the host's address in the network,
+ * and forwards queries for the domains behind routes.
+ */
+export class NameListener implements PassListener {
+  readonly #tools: Pick<Tools, 'host'>;
+  readonly #onStart: () => void;
+  readonly #transitions: TransitionLogger;
+  #isEnded = false;
+  #server: (NameServer & { readonly address: Address }) | null = null;
+  #built: { readonly map: NetworkMap; readonly labels: readonly PeerLabels[]; readonly label: string } | null = null;
+  #zones: Zones = new Map();
+  #forwarded: readonly ForwardedDomains[] = [];
+
+  /** @param onStart called once names are served: the resolver can then use them */
+  constructor(tools: Pick<Tools, 'host' | 'log'>, link: string, onStart: () => void) {
+    this.#tools = tools;
+    this.#onStart = onStart;
+    const messages = { begins: 'the names of peers are not served', ends: 'the names of peers are served again' };
+    this.#transitions = new TransitionLogger(tools.log, { interface: link }, messages);
+  }
+
+  async onPass({ evaluation }: Pass): Promise<void> {
+    const served = evaluation?.desired.served;
+    if (!served) return this.#stop();
+    const { membership, labels } = evaluation.state;
+    this.#forwarded = served.forwarded;
+    this.#build(membership.map, labels, served.label);
+    await this.#start(evaluation.desired.config.address.address);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+    this.#isEnded = true;
+    await this.#stop();
+  }
+
+  /** Building takes time in proportion to the peers. */
+  #build(map: NetworkMap, held: readonly PeerLabels[], label: string): void {
+    const { map: lastMap, labels: lastLabels, label: lastLabel } = this.#built ?? {};
+    if (lastMap?.peers === map.peers && lastMap.cidr === map.cidr && lastLabels === held && lastLabel === label) return;
+    const addresses = new Map(map.peers.map(({ id, address }) => [id, address]));
+    const hosts = assignLabels(map.peers, held).flatMap(({ peer, labels }) => {
+      const address = addresses.get(peer);
+      return address === undefined ? [] : [{ address, labels }];
+    });
+    this.#zones = indexZones(buildZones({ label, range: map.cidr, hosts }));
+    this.#built = { map, labels: held, label };
+  }
+
+  async #start(address: Address): Promise<void> {
+    if (this.#server?.address === address) return;
+    await this.#stop();
+    if (this.#isEnded) return;
+    try {
+      const server = await this.#tools.host.serveNames?.(address, (question) => this.#answer(question));
+      this.#transitions.update(null);
+      if (server === undefined) return;
+      this.#server = { ...server, address };
+      this.#onStart();
+    } catch (error) {
+      this.#transitions.update(expectCpnError(error));
+    }
+  }
+
+  #answer(question: Question) {
+    const found = answer(this.#zones, question);
+    if (found.rcode !== 'REFUSED') return found;
+    const name = question.name.toLowerCase();
+    const entry = this.#forwarded.find(({ domains }) =>
+      domains.some((domain) => name === domain || name.endsWith(`.${domain}`)),
+    );
+    return entry === undefined ? found : { servers: entry.servers };
+  }
+
+  async #stop(): Promise<void> {
+    const server = this.#server;
+    this.#server = null;
+    await server?.close();
+  }
+}

@@ -1,0 +1,139 @@
+import { randomInt } from 'node:crypto';
+import { createSocket } from 'node:dgram';
+import { connect } from 'node:net';
+import type { Address } from '../../core/net/cidr.ts';
+
+/** Milliseconds for a server to reply to one query, and in all: resolvers wait for 5 s. */
+const waitMs = 1_000;
+const withinMs = 4_000;
+/** Queries that wait for a reply. Further ones are not forwarded. */
+const mostWaiting = 256;
+const dnsPort = 53;
+/** A query or reply over TCP follows its length (RFC 1035, 4.2.2). */
+const prefixBytes = 2;
+const mostTcpBytes = 65_535;
+
+export type Transport = 'tcp' | 'udp';
+
+/** Sends a query to the first of these servers that replies; null if none does in time. */
+export type Forwarder = (
+  query: Buffer,
+  servers: readonly Address[],
+  transport: Transport,
+  port?: number,
+) => Promise<Buffer | null>;
+
+/**
+ * Creates a forwarder. It starts with the server that replied last, and repeats until it has a
+ * reply or no time is left. Queries keep their bytes other than the id, and so do replies.
+ */
+export function createForwarder(): Forwarder {
+  const preferred = new Map<string, Address>();
+  let waiting = 0;
+  return async (query, servers, transport, port = dnsPort) => {
+    if (waiting >= mostWaiting || servers.length === 0) return null;
+    waiting += 1;
+    const name = servers.join();
+    const [first = servers[0]] = [preferred.get(name)];
+    const inOrder = [...servers].sort((one, other) => Number(other === first) - Number(one === first));
+    const deadline = performance.now() + withinMs;
+    try {
+      for (let round = 0; performance.now() < deadline; round += 1) {
+        const server = inOrder[round % inOrder.length] as Address;
+        const started = performance.now();
+        const reply = await (transport === 'udp' ? queryUdp : queryTcp)(query, server, port);
+        if (reply !== null) {
+          preferred.set(name, server);
+          return reply;
+        }
+        // A server that refuses the port does so at once.
+        if (round + 1 >= inOrder.length && performance.now() - started < waitMs / 2) return null;
+      }
+      return null;
+    } finally {
+      waiting -= 1;
+    }
+  };
+}
+
+/** A new port and id for each query, because a reply could be forged. */
+function queryUdp(query: Buffer, server: Address, port: number): Promise<Buffer | null> {
+  return new Promise((resolve) => {
+    const socket = createSocket('udp4');
+    const sent = withNewId(query);
+    const end = (reply: Buffer | null) => {
+      clearTimeout(timer);
+      socket.removeAllListeners('message').close();
+      resolve(reply);
+    };
+    const timer = setTimeout(() => end(null), waitMs);
+    socket.once('error', () => end(null));
+    // A connected socket receives only from its server, and an error if that refuses the port.
+    socket.connect(port, server, () => socket.send(sent, (error) => error && end(null)));
+    socket.on('message', (message) => {
+      if (isReplyTo(message, sent)) end(withIdOf(message, query));
+    });
+  });
+}
+
+function queryTcp(query: Buffer, server: Address, port: number): Promise<Buffer | null> {
+  return new Promise((resolve) => {
+    const sent = withNewId(query);
+    const prefix = Buffer.alloc(prefixBytes);
+    prefix.writeUInt16BE(sent.length);
+    let received: Buffer = Buffer.alloc(0);
+    const socket = connect({ host: server, port });
+    const end = (reply: Buffer | null) => {
+      clearTimeout(timer);
+      socket.destroy();
+      resolve(reply);
+    };
+    const timer = setTimeout(() => end(null), waitMs);
+    socket.on('error', () => end(null)).on('close', () => end(null));
+    socket.on('data', (part) => {
+      received = Buffer.concat([received, part]);
+      const length = received.length < prefixBytes ? mostTcpBytes : received.readUInt16BE(0);
+      if (received.length < prefixBytes + length) return;
+      const message = received.subarray(prefixBytes, prefixBytes + length);
+      end(isReplyTo(message, sent) ? withIdOf(message, query) : null);
+    });
+    socket.write(Buffer.concat([prefix, sent]));
+  });
+}
+
+function withNewId(query: Buffer): Buffer {
+  const copy = Buffer.from(query);
+  copy.writeUInt16BE(randomInt(65_536), 0);
+  return copy;
+}
+
+function withIdOf(reply: Buffer, query: Buffer): Buffer {
+  const copy = Buffer.from(reply);
+  query.copy(copy, 0, 0, 2);
+  return copy;
+}
+
+/** The length of the header, and the bit that marks a reply. */
+const headerBytes = 12;
+const replyBit = 0x80;
+
+/** True if it is a reply with the id and the question of the query. */
+function isReplyTo(message: Buffer, query: Buffer): boolean {
+  if (message.length < headerBytes || ((message[2] ?? 0) & replyBit) === 0) return false;
+  if (message.readUInt16BE(0) !== query.readUInt16BE(0)) return false;
+  const end = findQuestionEnd(query);
+  // A server may leave out the question of a query that it does not read.
+  return message.readUInt16BE(4) === 0 || lower(message, end) === lower(query, end);
+}
+
+/** The text of the question, whose letters a server may send in another case. */
+function lower(message: Buffer, end: number): string {
+  return message.toString('latin1', headerBytes, end).toLowerCase();
+}
+
+/** The end of the first question: labels, each after its length, then type and class. */
+function findQuestionEnd(query: Buffer): number {
+  let at = headerBytes;
+  while (at < query.length && query[at] !== 0) at += 1 + (query[at] ?? 0);
+  return at + 5;
+}

@@ -1,0 +1,126 @@
+import { describe, expect, it } from 'vitest';
+import { evaluateNetwork } from '../../../src/app/reconcile/evaluate-network.ts';
+import { passNetwork } from '../../../src/app/reconcile/pass.ts';
+import { noUpdate, type StateUpdate } from '../../../src/app/reconcile/state-update.ts';
+import { NameListener } from '../../../src/app/run/listeners/name-listener.ts';
+import { NamesNotServed } from '../../../src/core/errors/index.ts';
+import type { NetworkMap } from '../../../src/core/map/model.ts';
+import type { Joined } from '../../../src/store/state/state.ts';
+import { address, bare, dialled, options, peer, prefix } from '../../core/samples.ts';
+import { joinedTo, mapAt } from '../joined-state.ts';
+import { SimulatedHost } from '../simulated-host.ts';
+
+const lan = prefix('192.168.50.0/24');
+const edge = peer(2, { name: 'edge', type: 'connector', endpoint: dialled(2), routes: null });
+const routeDns = [{ route: lan, servers: [address('192.168.50.53')], domains: ['corp.example'] }];
+const map = mapAt('"1"', [edge], { routes: [lan], routeDns });
+
+/** A host with systemd-resolved, and the listener of its one network. */
+async function startHost(changes: Partial<Joined> = {}) {
+  const simulated = await SimulatedHost.with(joinedTo(map, changes));
+  simulated.actual = { ...bare, dns: { own: null, others: [], isServing: false } };
+  simulated.onHandshakeTrigger = () => {};
+  const triggers: number[] = [];
+  const listener = new NameListener(simulated.tools, 'cpn0', () => void triggers.push(simulated.seconds));
+  const run = async (update: StateUpdate = noUpdate) => {
+    const pass = await passNetwork(simulated.tools, 'cpn0', update, { withinMs: 20_000 });
+    if (pass !== null) await listener.onPass(pass);
+  };
+  const ask = (name: string, type = 'A') => simulated.served?.answer({ name, type });
+  return { simulated, listener, triggers, run, ask };
+}
+const found = (data: string) => ({ rcode: 'NOERROR', answers: [{ data }] });
+
+describe('the daemon', () => {
+  it('serves the names of peers at its own address, and the resolver uses it from the next pass on', async () => {
+    const { simulated, triggers, run, ask } = await startHost();
+    await run();
+    expect(simulated.served?.address).toBe('10.77.0.1');
+    expect(triggers).toHaveLength(1);
+    expect(simulated.actual.dns?.own?.servers).toEqual(['192.168.50.53']);
+    await run();
+    expect(simulated.actual.dns?.own).toMatchObject({
+      servers: ['10.77.0.1:553', '192.168.50.53'],
+      domains: ['~0.77.10.in-addr.arpa', '~50.168.192.in-addr.arpa', '~corp.example', '~office.cpn.internal'],
+    });
+    await run();
+    expect(triggers).toHaveLength(1);
+    expect(ask('edge.office.cpn.internal')).toMatchObject(found('10.77.0.2'));
+    expect(ask('2.0.77.10.in-addr.arpa', 'PTR')).toMatchObject(found('edge.office.cpn.internal'));
+    expect(ask('edge.office.cpn.internal', 'AAAA')).toMatchObject({ rcode: 'NOERROR', answers: [] });
+    expect(ask('none.office.cpn.internal')).toMatchObject({ rcode: 'NXDOMAIN' });
+  });
+
+  it('forwards the domains behind routes, and nothing else', async () => {
+    const { run, ask } = await startHost();
+    await run();
+    for (const name of ['corp.example', 'db.Corp.Example', '9.50.168.192.in-addr.arpa']) {
+      expect(ask(name)).toEqual({ servers: ['192.168.50.53'] });
+    }
+    for (const name of ['xcorp.example', 'example', 'other.cpn.internal', '9.51.168.192.in-addr.arpa']) {
+      expect(ask(name)).toMatchObject({ rcode: 'REFUSED' });
+    }
+  });
+
+  it('serves a changed map at once, and keeps the name of a peer that was renamed', async () => {
+    const { run, ask } = await startHost();
+    await run();
+    const newer: NetworkMap = { ...map, revision: '"2"', peers: [...map.peers, peer(3, { name: 'db' })] };
+    await run({ ...noUpdate, map: newer });
+    expect(ask('db.office.cpn.internal')).toMatchObject(found('10.77.0.3'));
+    const renamed: NetworkMap = {
+      ...map,
+      name: 'headquarters',
+      revision: '"3"',
+      peers: [...map.peers, peer(3, { name: 'sql' })],
+    };
+    await run({ ...noUpdate, map: renamed });
+    for (const name of ['sql', 'db']) expect(ask(`${name}.office.cpn.internal`)).toMatchObject(found('10.77.0.3'));
+  });
+
+  it('serves none on a host that takes none, and stops with the option', async () => {
+    const { simulated, run } = await startHost();
+    await run();
+    const state = (await simulated.tools.store.read('cpn0')) as Joined;
+    await simulated.tools.store.write({ ...state, options: { ...options, dns: false } });
+    await run();
+    expect(simulated.served).toBeNull();
+    expect(simulated.actual.dns?.own).toBeNull();
+  });
+
+  it('serves none without systemd-resolved', async () => {
+    const { simulated, run } = await startHost();
+    simulated.actual = { ...simulated.actual, dns: null };
+    await run();
+    expect(simulated.served).toBeNull();
+  });
+
+  it('leaves the settings to the servers behind routes if the port is taken, and tries again', async () => {
+    const { simulated, run } = await startHost();
+    const { serveNames } = simulated.tools.host;
+    simulated.tools.host.serveNames = async (at) => {
+      throw new NamesNotServed(at, 553, Object.assign(new Error('taken'), { code: 'EADDRINUSE' }));
+    };
+    await run();
+    await run();
+    expect(simulated.actual.dns?.own?.servers).toEqual(['192.168.50.53']);
+    expect(simulated.logged.filter(({ message }) => message === 'the names of peers are not served')).toHaveLength(1);
+    simulated.tools.host.serveNames = serveNames;
+    await run();
+    expect(simulated.served).not.toBeNull();
+  });
+
+  it('stops with the daemon, and does not start again', async () => {
+    const { simulated, listener, run } = await startHost();
+    await run();
+    const ending = new AbortController();
+    const running = listener.run(ending.signal);
+    ending.abort();
+    await running;
+    expect(simulated.served).toBeNull();
+    await run();
+    expect(simulated.served).toBeNull();
+    const evaluation = await evaluateNetwork(simulated.tools, (await simulated.tools.store.read('cpn0')) as Joined);
+    expect(evaluation.desired.dns?.servers).toEqual([{ address: '192.168.50.53', port: 53 }]);
+  });
+});

@@ -1,0 +1,164 @@
+import { createSocket, type Socket } from 'node:dgram';
+import { createServer, type Server } from 'node:net';
+import { decode, encode, streamDecode, streamEncode } from 'dns-packet';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import type { Address } from '../../../src/core/net/cidr.ts';
+import { createForwarder } from '../../../src/host/name-server/forward.ts';
+import { serveNames } from '../../../src/host/name-server/serve-names.ts';
+import { address } from '../../core/samples.ts';
+import { askUdp, connectTcp, framedQueryOf, queryOf, rcodeOf } from './clients.ts';
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+const name = 'db.corp.example';
+
+/** The reply of a server that has one address for every name. */
+function replyOf(query: Buffer, data: string, changes: { readonly id?: number } = {}): Buffer {
+  const { id, questions = [] } = decode(query);
+  const answers = questions.map((question) => ({ type: 'A' as const, name: question.name, ttl: 60, data }));
+  return encode({ type: 'response', id: changes.id ?? id ?? 0, questions, answers });
+}
+
+/** A UDP server at a loopback address, which answers by `respond`. @returns the port, and its queries */
+async function startServer(host: string, respond: (query: Buffer) => readonly Buffer[], port = 0) {
+  const queries: Buffer[] = [];
+  const socket: Socket = createSocket('udp4');
+  await new Promise<void>((bound) => socket.bind(port, host, bound));
+  closers.push(() => new Promise<void>((closed) => socket.close(() => closed())));
+  socket.on('message', (query, { address: source, port: from }) => {
+    queries.push(query);
+    for (const reply of respond(query)) socket.send(reply, from, source);
+  });
+  return { port: socket.address().port, queries };
+}
+const addressesIn = (reply: Buffer | null) =>
+  reply && (decode(reply).answers ?? []).map((record) => ('data' in record ? record.data : null));
+const [one, two] = [address('127.0.0.21'), address('127.0.0.22')];
+
+describe('a query', () => {
+  test('goes to the first server, with another id each time, and its reply comes back with its own', async () => {
+    const { port, queries } = await startServer(one, (query) => [replyOf(query, '192.168.50.9')]);
+    const forward = createForwarder();
+    const query = queryOf(name);
+    for (let times = 0; times < 4; times += 1) {
+      const reply = await forward(query, [one, two], 'udp', port);
+      expect(reply?.readUInt16BE(0)).toBe(query.readUInt16BE(0));
+      expect(addressesIn(reply)).toEqual(['192.168.50.9']);
+    }
+    expect(queries.map((each) => each.subarray(2))).toEqual(Array.from({ length: 4 }, () => query.subarray(2)));
+    expect(new Set(queries.map((each) => each.readUInt16BE(0))).size).toBeGreaterThan(1);
+  });
+
+  test('goes to the next server if the first refuses the port, and to that one from then on', async () => {
+    const { port, queries } = await startServer(two, (query) => [replyOf(query, '192.168.50.9')]);
+    const forward = createForwarder();
+    expect(addressesIn(await forward(queryOf(name), [one, two], 'udp', port))).toEqual(['192.168.50.9']);
+    const first = await startServer(one, () => [], port);
+    expect(addressesIn(await forward(queryOf(name), [one, two], 'udp', port))).toEqual(['192.168.50.9']);
+    expect(queries).toHaveLength(2);
+    expect(first.queries).toHaveLength(0);
+  });
+
+  test('is repeated if a server is silent', async () => {
+    let times = 0;
+    const { port } = await startServer(one, (query) => {
+      times += 1;
+      return times < 2 ? [] : [replyOf(query, '192.168.50.9')];
+    });
+    expect(addressesIn(await createForwarder()(queryOf(name), [one], 'udp', port))).toEqual(['192.168.50.9']);
+  });
+
+  test('has no reply if every server refuses the port', async () => {
+    const { port } = await startServer(two, () => []);
+    expect(await createForwarder()(queryOf(name), [one], 'udp', port)).toBeNull();
+    expect(await createForwarder()(queryOf(name), [], 'udp', port)).toBeNull();
+  });
+
+  test.each<[string, (query: Buffer) => Buffer]>([
+    ['another id', (query) => replyOf(query, '203.0.113.66', { id: (query.readUInt16BE(0) + 1) % 65_536 })],
+    [
+      'another question',
+      (query) => replyOf(Buffer.concat([query.subarray(0, 2), queryOf('evil.example').subarray(2)]), '203.0.113.66'),
+    ],
+    ['no reply but a query', (query) => query],
+    ['too few bytes', (query) => query.subarray(0, 5)],
+    ['no bytes', () => Buffer.alloc(0)],
+  ])('ignores %s', async (_, forge) => {
+    const { port } = await startServer(one, (query) => [forge(query), replyOf(query, '192.168.50.9')]);
+    expect(addressesIn(await createForwarder()(queryOf(name), [one], 'udp', port))).toEqual(['192.168.50.9']);
+  });
+
+  test('keeps its letters in any case', async () => {
+    const lower = (query: Buffer) => Buffer.from(query.toString('latin1').toLowerCase(), 'latin1');
+    const { port } = await startServer(one, (query) => {
+      const reply = replyOf(lower(query), '192.168.50.9', { id: query.readUInt16BE(0) });
+      return [reply];
+    });
+    expect(addressesIn(await createForwarder()(queryOf('DB.Corp.Example'), [one], 'udp', port))).toEqual([
+      '192.168.50.9',
+    ]);
+  });
+
+  test('over TCP goes over TCP', async () => {
+    const port = await startTcp(one, (query) => replyOf(query, '192.168.50.9'));
+    expect(addressesIn(await createForwarder()(queryOf(name), [two, one], 'tcp', port))).toEqual(['192.168.50.9']);
+  });
+});
+
+async function startTcp(host: Address, respond: (query: Buffer) => Buffer): Promise<number> {
+  const server: Server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.on('data', (data) => {
+      const { id: _, ...rest } = streamDecode(data);
+      const reply = respond(encode({ ...rest, id: data.readUInt16BE(2) } as Parameters<typeof encode>[0]));
+      const framed = streamEncode(decode(reply) as Parameters<typeof streamEncode>[0]);
+      // In two parts, as a network may deliver it.
+      socket.write(framed.subarray(0, 5));
+      setImmediate(() => socket.write(framed.subarray(5)));
+    });
+  });
+  await new Promise<void>((listening) => server.listen(0, host, listening));
+  closers.push(() => new Promise<void>((closed) => server.close(() => closed())));
+  const bound = server.address();
+  return typeof bound === 'object' && bound !== null ? bound.port : 0;
+}
+
+describe('a server of names', () => {
+  async function serve(servers: readonly Address[], forwardPort: number) {
+    const start = () =>
+      serveNames({
+        ...{ address: address('127.0.0.1'), port: 0, isAllowed: () => true, forwardPort },
+        answer: ({ name: asked }) =>
+          asked === 'local.example' ? { rcode: 'NXDOMAIN', answers: [], authorities: [] } : { servers },
+      });
+    // Another program may listen at the TCP port with the number of the UDP port.
+    const server = await start().catch(start).catch(start);
+    closers.push(() => server.close());
+    return server.port;
+  }
+
+  test('forwards what it has no answer for, over UDP and TCP', async () => {
+    const { port } = await startServer(one, (query) => [replyOf(query, '192.168.50.9')]);
+    const served = await serve([one], port);
+    const [reply = Buffer.alloc(12)] = await askUdp(served, [queryOf(name)]);
+    expect(addressesIn(reply)).toEqual(['192.168.50.9']);
+    const [local = Buffer.alloc(12)] = await askUdp(served, [queryOf('local.example')]);
+    expect(rcodeOf(local)).toBe(3);
+    const overTcp = await serve([two], await startTcp(two, (query) => replyOf(query, '192.168.50.10')));
+    const client = await connectTcp(overTcp);
+    closers.push(() => client.socket.destroy());
+    client.socket.write(framedQueryOf(name));
+    const [answered = Buffer.alloc(12)] = await vi.waitUntil(() => client.replies().length > 0 && client.replies());
+    expect(addressesIn(answered)).toEqual(['192.168.50.10']);
+  });
+
+  test('replies that it failed if no server replies', async () => {
+    const { port } = await startServer(two, () => []);
+    const [reply = Buffer.alloc(12)] = await askUdp(await serve([one], port), [queryOf(name)]);
+    expect(rcodeOf(reply)).toBe(2);
+    expect(reply.readUInt16BE(0)).toBe(77);
+  });
+});
