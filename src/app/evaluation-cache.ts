@@ -83,6 +83,8 @@ export interface DesireInputs extends ConstraintInputs {
   readonly sessions: readonly SshClient[];
   /** Listed peers that have expired. */
   readonly expired: readonly PeerId[];
+  /** The domains behind routes that are public suffixes. */
+  readonly suffixes: readonly string[];
   /** DNS settings that were removed a short time ago; null for none. */
   readonly refusedDns: RefusedDns | null;
   /** Peers that this host reaches over a direct path; absent for none. */

@@ -103,6 +103,7 @@ function desireNetwork(inputs: DesireInputs): DesiredNetwork {
         expired: inputs.expired,
         names: {
           entries: routeDnsOf(state.membership.map, state.membership.text),
+          suffixes: inputs.suffixes,
           needed: neededNames(state),
           resolver: observed.dns,
           isOwn: state.ownsDns === true,

@@ -21,6 +21,7 @@ import { isJoined } from '../select.ts';
 import { secondsNow, type Tools } from '../tools.ts';
 import { findSelf, othersOf, planInputs, recallRoutes } from './desire-network.ts';
 import { findUnreachable } from './find-unreachable.ts';
+import { findPublicSuffixes } from './names/public-suffixes.ts';
 import { isComplete, observeOptionsFor } from './observe-options.ts';
 import { readEarlier } from './route-constraints.ts';
 
@@ -96,6 +97,7 @@ export async function evaluateNetwork(
     silent,
     earlier: await readEarlier(tools, state, states),
     label: labelNetwork(state, states),
+    suffixes: await findPublicSuffixes(state.membership),
     refusedDns: findRefusedDns(state, tools.now().getTime()),
     paths: paths ?? findPresentPaths(state, device, secondsNow(tools)),
   };

@@ -1,9 +1,8 @@
-import { getPublicSuffix } from 'tldts';
 import type { OtherDomain } from '../host-state/actual.ts';
 import type { RouteDns } from '../map/model.ts';
 import type { Address, Prefix } from '../net/cidr.ts';
 import { peerDomain } from './hosts-block.ts';
-import { findReverseZones } from './reverse-zones.ts';
+import { findReverseZones } from './zone.ts';
 
 /** A DNS server, with the port that it listens on. */
 export interface DnsServer {
@@ -66,6 +65,8 @@ export interface SplitDnsInputs {
   readonly outside: readonly Address[];
   /** Names that must resolve as before: the control plane, its proxy, and endpoints. */
   readonly names: readonly string[];
+  /** The domains of `entries` under which anyone may register names. */
+  readonly suffixes: readonly string[];
   /** Domains of the resolver that are not of this network. */
   readonly others: readonly OtherDomain[];
   /** Prefixes whose reverse zones stay with the other resolvers of this host. */
@@ -141,9 +142,9 @@ function judgeEntry({ route, servers: all, domains }: RouteDns, inputs: SplitDns
   };
 }
 
-function findConflict(domain: string, { names, others }: SplitDnsInputs): string | null {
+function findConflict(domain: string, { names, suffixes, others }: SplitDnsInputs): string | null {
   if (reserved.some((each) => isBelow(domain, each))) return 'it is not a domain that a LAN resolves';
-  if (getPublicSuffix(domain, { allowPrivateDomains: true }) === domain) {
+  if (suffixes.includes(domain)) {
     return 'it is a public suffix, under which anyone may register names';
   }
   const name = names.find((each) => isBelow(each, domain));

@@ -1,4 +1,4 @@
-import { type Address, addressAt, covers, lengthOf, type Prefix, rangeOf } from '../net/cidr.ts';
+import { type Address, addressAt, addressOf, covers, lengthOf, overlaps, type Prefix, rangeOf } from '../net/cidr.ts';
 import { peerDomain } from './hosts-block.ts';
 
 /**
@@ -171,13 +171,40 @@ function addPointer(zones: ReadonlyMap<string, Map<string, NameData | null>>, ad
 
 /** At most 128 zones, each with whole octets: `10.0.0.0/15` is `0.10` and `1.10.in-addr.arpa`. */
 function listReverseApexes(range: Prefix): string[] {
-  const octets = Math.ceil(lengthOf(range) / 8);
-  const { first } = rangeOf(range);
+  return divideByOctets(range).map(nameReverseZone);
+}
+
+/** The maximum number of reverse zones of a route. */
+const mostZones = 16;
+
+/**
+ * The reverse zones of an IPv4 prefix (RFC 1035, 3.5), which together cover exactly its addresses.
+ * Leaves out zones with an address in `local`. Empty if that takes more than 16 zones, for a single
+ * address, and for a prefix of less than a whole zone.
+ */
+export function findReverseZones(prefix: Prefix, local: readonly Prefix[]): string[] {
+  const length = lengthOf(prefix);
+  if (length === 0 || length > 24) return [];
+  const zones = divideByOctets(prefix);
+  if (zones.length > mostZones) return [];
+  return zones.filter((zone) => !local.some((each) => overlaps(zone, each))).map(nameReverseZone);
+}
+
+/** The longest prefixes of whole octets that together are this one. */
+function divideByOctets(prefix: Prefix): Prefix[] {
+  const octets = Math.ceil(lengthOf(prefix) / 8);
+  const { first } = rangeOf(prefix);
   const step = 1n << BigInt(32 - 8 * octets);
-  return Array.from({ length: 2 ** (8 * octets - lengthOf(range)) }, (_, index) => {
-    const address = addressAt(first + BigInt(index) * step);
-    return reverseName(address.split('.').slice(0, octets).reverse());
+  return Array.from({ length: 2 ** (8 * octets - lengthOf(prefix)) }, (_, index) => {
+    return `${addressAt(first + BigInt(index) * step)}/${8 * octets}` as Prefix;
   });
+}
+
+function nameReverseZone(zone: Prefix): string {
+  const octets = addressOf(zone)
+    .split('.')
+    .slice(0, lengthOf(zone) / 8);
+  return reverseName(octets.reverse());
 }
 
 /** The octets are those of the address from its last one on. */

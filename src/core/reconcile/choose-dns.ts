@@ -1,8 +1,7 @@
 import type { NetworkMap } from '../map/model.ts';
 import { peerDomain } from '../names/hosts-block.ts';
-import { findReverseZones } from '../names/reverse-zones.ts';
 import { type DomainReport, type LinkDns, type SplitDnsInputs, splitDns } from '../names/split-dns.ts';
-import { namesPort } from '../names/zone.ts';
+import { findReverseZones, namesPort } from '../names/zone.ts';
 import type { Prefix } from '../net/cidr.ts';
 import type { RouteConstraints } from '../routing/guard.ts';
 import type { KeptOutside } from '../routing/kept-outside.ts';
@@ -22,7 +21,7 @@ export function chooseDns(
   { options, names, label, self }: Pick<DesiredInputs, 'options' | 'names' | 'label' | 'self'>,
   { map, reports, keptOutside, constraints: { underlay, newerLinks } }: ChosenRoutes,
 ): Pick<Desired, 'dns' | 'ownsDns' | 'served' | 'domains'> {
-  const { entries, needed, resolver, isOwn, refused } = names;
+  const { entries, suffixes, needed, resolver, isOwn, refused } = names;
   const subnets = [...underlay.connected, ...underlay.routed].map(({ prefix }) => prefix);
   const domains = [`${label}.${peerDomain}`, ...findReverseZones(map.cidr, subnets)];
   const unusable = findObstacle(options, names);
@@ -32,6 +31,7 @@ export function chooseDns(
     untaken: findUntaken(reports),
     outside: keptOutside.map(({ address }) => address),
     names: needed,
+    suffixes,
     // A network that joined later yields.
     others: (resolver?.others ?? []).filter(({ link }) => link === null || !newerLinks.includes(link)),
     local: [map.cidr, ...subnets],

@@ -65,6 +65,8 @@ export interface DesiredInputs {
 /** The domains behind routes, and what they must not take away from the host. */
 export interface NameConstraints {
   readonly entries: readonly RouteDns[];
+  /** Their domains that are public suffixes, such as `co.uk`. */
+  readonly suffixes: readonly string[];
   /** Names that must resolve as before. */
   readonly needed: readonly string[];
   /** As observed; undefined if not requested. */
@@ -76,7 +78,9 @@ export interface NameConstraints {
 }
 
 /** For a host that resolves no names. */
-export const noNames: NameConstraints = { entries: [], needed: [], resolver: undefined, isOwn: false, refused: null };
+export const noNames: NameConstraints = {
+  ...{ entries: [], suffixes: [], needed: [], resolver: undefined, isOwn: false, refused: null },
+};
 
 /** The complete state of a network on this host, which a pass establishes. */
 export interface Desired extends TunnelRoutes {

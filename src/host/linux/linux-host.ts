@@ -10,7 +10,6 @@ import { isDefaultRoute } from '../../core/net/cidr.ts';
 import { isPlainLinkName, parseLinkName } from '../../core/net/link-name.ts';
 import type { Host, HostEvent, ObserveOptions } from '../host.ts';
 import { readHosts } from '../hosts-file.ts';
-import { serveNames } from '../name-server/serve-names.ts';
 import {
   answersQuery,
   findSourceAddress,
@@ -106,8 +105,11 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Require
     countSent,
     portStates: (link, port, links) => readPortStates(run, parseLinkName(link), port, links),
     conflictingProcesses: findConflictingProcesses,
-    serveNames: (address, answer) =>
-      serveNames({ address, port: namesPort, isAllowed: (source) => source === address, answer }),
+    serveNames: async (address, answer) => {
+      // Only the daemon needs it, and loading it takes milliseconds.
+      const { serveNames } = await import('../name-server/serve-names.ts');
+      return serveNames({ address, port: namesPort, isAllowed: (source) => source === address, answer });
+    },
   };
 }
 

@@ -2,12 +2,13 @@ import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { connect } from 'node:net';
 import type { Address } from '../../core/net/cidr.ts';
+import type { SocketEndpoint } from '../../core/net/endpoint.ts';
 
-/** Milliseconds for a server to reply to one query, and in all: resolvers wait for 5 s. */
-const waitMs = 1_000;
+/** Milliseconds until a query is repeated, and in all: resolvers wait for 5 s. */
+const everyMs = 500;
 const withinMs = 4_000;
 /** Queries that wait for a reply. Further ones are not forwarded. */
-const mostWaiting = 256;
+const mostWaiting = 128;
 const dnsPort = 53;
 /** A query or reply over TCP follows its length (RFC 1035, 4.2.2). */
 const prefixBytes = 2;
@@ -23,9 +24,13 @@ export type Forwarder = (
   port?: number,
 ) => Promise<Buffer | null>;
 
+/** Sends a query to a server. Null if the server refuses it, or if the signal aborts. */
+type Send = (query: Buffer, server: SocketEndpoint, signal: AbortSignal) => Promise<Buffer | null>;
+
 /**
- * Creates a forwarder. It starts with the server that replied last, and repeats until it has a
- * reply or no time is left. Queries keep their bytes other than the id, and so do replies.
+ * Creates a forwarder. It begins with the server that replied last, and takes the next one while
+ * there is no reply, from the first again after the last. Queries and replies keep their bytes
+ * other than the id.
  */
 export function createForwarder(): Forwarder {
   const preferred = new Map<string, Address>();
@@ -34,61 +39,87 @@ export function createForwarder(): Forwarder {
     if (waiting >= mostWaiting || servers.length === 0) return null;
     waiting += 1;
     const name = servers.join();
-    const [first = servers[0]] = [preferred.get(name)];
-    const inOrder = [...servers].sort((one, other) => Number(other === first) - Number(one === first));
-    const deadline = performance.now() + withinMs;
+    const first = preferred.get(name);
+    const inOrder = servers.toSorted((one, other) => Number(other === first) - Number(one === first));
     try {
-      for (let round = 0; performance.now() < deadline; round += 1) {
-        const server = inOrder[round % inOrder.length] as Address;
-        const started = performance.now();
-        const reply = await (transport === 'udp' ? queryUdp : queryTcp)(query, server, port);
-        if (reply !== null) {
-          preferred.set(name, server);
-          return reply;
-        }
-        // A server that refuses the port does so at once.
-        if (round + 1 >= inOrder.length && performance.now() - started < waitMs / 2) return null;
-      }
-      return null;
+      const found = await sendToAny(query, inOrder, port, transport === 'udp' ? sendUdp : sendTcp);
+      if (found !== null) preferred.set(name, found.server);
+      return found?.reply ?? null;
     } finally {
       waiting -= 1;
     }
   };
 }
 
+interface FoundReply {
+  readonly reply: Buffer;
+  readonly server: Address;
+}
+
+/** Earlier queries go on while later ones are sent: a server may be slow. */
+function sendToAny(query: Buffer, servers: readonly Address[], port: number, send: Send): Promise<FoundReply | null> {
+  return new Promise((resolve) => {
+    const ended = new AbortController();
+    let [sent, refused] = [0, 0];
+    let timer: NodeJS.Timeout;
+    const end = (found: FoundReply | null) => {
+      clearTimeout(timer);
+      clearTimeout(deadline);
+      ended.abort();
+      resolve(found);
+    };
+    const sendNext = () => {
+      const server = servers[sent % servers.length] as Address;
+      sent += 1;
+      timer = setTimeout(sendNext, everyMs);
+      void send(query, { host: server, port }, ended.signal).then((reply) => {
+        if (ended.signal.aborted) return;
+        if (reply !== null) return end({ reply, server });
+        refused += 1;
+        if (refused === sent && sent >= servers.length) return end(null);
+        clearTimeout(timer);
+        sendNext();
+      });
+    };
+    const deadline = setTimeout(() => end(null), withinMs);
+    sendNext();
+  });
+}
+
 /** A new port and id for each query, because a reply could be forged. */
-function queryUdp(query: Buffer, server: Address, port: number): Promise<Buffer | null> {
+function sendUdp(query: Buffer, { host, port }: SocketEndpoint, signal: AbortSignal): Promise<Buffer | null> {
   return new Promise((resolve) => {
     const socket = createSocket('udp4');
     const sent = withNewId(query);
+    let isOpen = true;
     const end = (reply: Buffer | null) => {
-      clearTimeout(timer);
-      socket.removeAllListeners('message').close();
+      if (isOpen) socket.close();
+      isOpen = false;
       resolve(reply);
     };
-    const timer = setTimeout(() => end(null), waitMs);
-    socket.once('error', () => end(null));
+    signal.addEventListener('abort', () => end(null), { once: true });
+    socket.on('error', () => end(null));
     // A connected socket receives only from its server, and an error if that refuses the port.
-    socket.connect(port, server, () => socket.send(sent, (error) => error && end(null)));
+    socket.connect(port, host, () => {
+      if (isOpen) socket.send(sent, (error) => error && end(null));
+    });
     socket.on('message', (message) => {
       if (isReplyTo(message, sent)) end(withIdOf(message, query));
     });
   });
 }
 
-function queryTcp(query: Buffer, server: Address, port: number): Promise<Buffer | null> {
+function sendTcp(query: Buffer, { host, port }: SocketEndpoint, signal: AbortSignal): Promise<Buffer | null> {
   return new Promise((resolve) => {
     const sent = withNewId(query);
     const prefix = Buffer.alloc(prefixBytes);
     prefix.writeUInt16BE(sent.length);
     let received: Buffer = Buffer.alloc(0);
-    const socket = connect({ host: server, port });
+    const socket = connect({ host, port, signal });
     const end = (reply: Buffer | null) => {
-      clearTimeout(timer);
       socket.destroy();
       resolve(reply);
     };
-    const timer = setTimeout(() => end(null), waitMs);
     socket.on('error', () => end(null)).on('close', () => end(null));
     socket.on('data', (part) => {
       received = Buffer.concat([received, part]);

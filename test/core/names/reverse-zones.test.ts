@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { findReverseZones } from '../../../src/core/names/reverse-zones.ts';
+import { findReverseZones } from '../../../src/core/names/zone.ts';
 import { addressAt, covers, maskPrefix, type Prefix } from '../../../src/core/net/cidr.ts';
 import { prefix } from '../samples.ts';
 

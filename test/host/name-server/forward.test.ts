@@ -24,13 +24,14 @@ function replyOf(query: Buffer, data: string, changes: { readonly id?: number } 
 
 /** A UDP server at a loopback address, which answers by `respond`. @returns the port, and its queries */
 async function startServer(host: string, respond: (query: Buffer) => readonly Buffer[], port = 0) {
-  const queries: Buffer[] = [];
+  const queries: { readonly query: Buffer; readonly reply: (message: Buffer) => void }[] = [];
   const socket: Socket = createSocket('udp4');
   await new Promise<void>((bound) => socket.bind(port, host, bound));
   closers.push(() => new Promise<void>((closed) => socket.close(() => closed())));
   socket.on('message', (query, { address: source, port: from }) => {
-    queries.push(query);
-    for (const reply of respond(query)) socket.send(reply, from, source);
+    const reply = (message: Buffer) => socket.send(message, from, source);
+    queries.push({ query, reply });
+    for (const message of respond(query)) reply(message);
   });
   return { port: socket.address().port, queries };
 }
@@ -48,8 +49,8 @@ describe('a query', () => {
       expect(reply?.readUInt16BE(0)).toBe(query.readUInt16BE(0));
       expect(addressesIn(reply)).toEqual(['192.168.50.9']);
     }
-    expect(queries.map((each) => each.subarray(2))).toEqual(Array.from({ length: 4 }, () => query.subarray(2)));
-    expect(new Set(queries.map((each) => each.readUInt16BE(0))).size).toBeGreaterThan(1);
+    expect(queries.map((each) => each.query.subarray(2))).toEqual(Array.from({ length: 4 }, () => query.subarray(2)));
+    expect(new Set(queries.map((each) => each.query.readUInt16BE(0))).size).toBeGreaterThan(1);
   });
 
   test('goes to the next server if the first refuses the port, and to that one from then on', async () => {
@@ -69,6 +70,16 @@ describe('a query', () => {
       return times < 2 ? [] : [replyOf(query, '192.168.50.9')];
     });
     expect(addressesIn(await createForwarder()(queryOf(name), [one], 'udp', port))).toEqual(['192.168.50.9']);
+  });
+
+  test('is answered by a server that takes longer than until the query is repeated', async () => {
+    const { port, queries } = await startServer(one, () => []);
+    const late = createForwarder()(queryOf(name), [one], 'udp', port);
+    await vi.waitUntil(() => queries.length > 1, { timeout: 3000 });
+    const [first] = queries;
+    if (first === undefined) throw new Error('no query');
+    first.reply(replyOf(first.query, '192.168.50.9'));
+    expect(addressesIn(await late)).toEqual(['192.168.50.9']);
   });
 
   test('has no reply if every server refuses the port', async () => {
