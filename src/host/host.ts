@@ -1,5 +1,6 @@
 import type { FileFacts, LockHolder } from '../core/doctor/check-files.ts';
 import type { Kernel, Space, ToolFound } from '../core/doctor/check-host.ts';
+import type { ResolvedMode } from '../core/doctor/check-resolvers.ts';
 import type { FindingSubject } from '../core/doctor/finding.ts';
 import type { ConnectorAnswer } from '../core/forward/deadline-rules.ts';
 import type { ForeignDrops, PacketPaths } from '../core/forward/foreign/foreign-drops.ts';
@@ -175,6 +176,8 @@ export interface Inspector {
   holder(path: string): Promise<LockHolder | null>;
   /** The UDP ports with a socket in this network namespace. */
   udpPorts(): Promise<ReadonlySet<number>>;
+  /** Null without systemd-resolved. */
+  resolvedMode?(): Promise<ResolvedMode | null>;
   /** Output of network tools without keys, by file name. If a tool failed, the reason. */
   diagnostics(): Promise<ReadonlyMap<string, string>>;
 }

@@ -2,6 +2,7 @@ import { checkDaemon, checkFile, type KeptFile } from '../../core/doctor/check-f
 import { checkKernel, checkManagers, checkPrivilege, checkSpace, checkTools } from '../../core/doctor/check-host.ts';
 import { type Finding, noteFinding, okFinding, problemFinding } from '../../core/doctor/finding.ts';
 import { isJoined } from '../select.ts';
+import { resolvedCheck } from './check-names.ts';
 import type { DoctorInputs, DoctorTools, HostCheck } from './examination.ts';
 
 /** Checks of the system (tools, kernel, privileges, managers, disk), our files, and the daemon. */
@@ -35,6 +36,7 @@ export const hostChecks: readonly HostCheck[] = [
   },
   { subject: 'files', examine: examineFiles },
   { subject: 'state', examine: examineStates },
+  resolvedCheck,
   {
     subject: 'daemon',
     examine: async ({ inspector, folders }, { states }) => [

@@ -26,6 +26,7 @@ import type { Evaluation } from '../reconcile/evaluate-network.ts';
 import { withoutRoute } from '../reconcile/find-unreachable.ts';
 import { readReturnPaths } from '../reconcile/return-paths.ts';
 import { secondsNow, type Tools } from '../tools.ts';
+import { domainCheck } from './check-names.ts';
 import type { NetworkCheck } from './examination.ts';
 
 /** The checks of a network that need only this host. */
@@ -78,6 +79,7 @@ export const networkChecks: readonly NetworkCheck[] = [
   },
   { subject: 'dns', examine: async (_, evaluation) => checkStubs(mappedNetworkOf(evaluation)) },
   { subject: 'dns', examine: examineKeptResolvers },
+  domainCheck,
   { subject: 'key', examine: async (_, { state }) => examineKey(state) },
 ];
 

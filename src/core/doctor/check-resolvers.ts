@@ -48,3 +48,35 @@ export function checkKeptResolvers(link: string, resolvers: readonly KeptResolve
     return problemFinding('dns', checked, 'does not answer there', remedy);
   });
 }
+
+/** How programs of a host with systemd-resolved resolve names. */
+export interface ResolvedMode {
+  /** `ResolvConfMode` of org.freedesktop.resolve1(5); null in versions without it. */
+  readonly mode: string | null;
+  /** True if systemd-resolved listens at the addresses of its stub. */
+  readonly hasStub: boolean;
+  /** The servers in resolv.conf(5). */
+  readonly nameservers: readonly Address[];
+  /** The sources of `hosts` in nsswitch.conf(5). */
+  readonly sources: readonly string[];
+}
+
+/** The addresses of the stub (systemd-resolved.service(8)). */
+const stubs: readonly string[] = ['127.0.0.53', '127.0.0.54'];
+
+/** Checks whether programs resolve names by systemd-resolved, which has the domains of networks. */
+export function checkResolvedMode({ mode, hasStub, nameservers, sources }: ResolvedMode, hasDomains: boolean): Finding {
+  const checked = '/etc/resolv.conf of a host with systemd-resolved';
+  const suffix = mode === null ? '' : ` (resolv.conf mode ${mode})`;
+  if (nameservers.some((each) => stubs.includes(each))) return okFinding('dns', checked, `names its stub${suffix}`);
+  const others = nameservers.length === 0 ? 'names no server' : `names ${nameservers.join(', ')}`;
+  if (sources.includes('resolve')) {
+    const found = `${others}${suffix}; programs of the C library use systemd-resolved by nsswitch.conf, and no others`;
+    return okFinding('dns', checked, found);
+  }
+  const found = `${others}${suffix}, and nsswitch.conf has no "resolve": programs bypass systemd-resolved`;
+  if (!hasDomains) return okFinding('dns', checked, found);
+  const nss = 'apt install libnss-resolve';
+  const remedy = hasStub ? `ln -sf ../run/systemd/resolve/stub-resolv.conf /etc/resolv.conf, or ${nss}` : nss;
+  return noteFinding('dns', checked, `${found}, and so do not resolve domains of a network`, remedy);
+}

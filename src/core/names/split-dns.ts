@@ -153,7 +153,7 @@ function findConflict(domain: string, { names, suffixes, others }: SplitDnsInput
 }
 
 /** Who has the domain; null if no other interface has it. */
-function describeOther(domain: string, others: readonly OtherDomain[]): string | null {
+export function describeOther(domain: string, others: readonly OtherDomain[]): string | null {
   const other = others.find((each) => each.domain === domain);
   if (other === undefined) return null;
   return other.link === null ? 'the resolver of this host has it' : `the interface ${other.link} has it`;

@@ -8,6 +8,7 @@ import { inspectTool, readDiskSpace, readFileFacts } from '../inspections.ts';
 import type { Tool } from '../process/find-tool.ts';
 import { type Run, run as runHere } from '../process/run.ts';
 import { findConflictingProcesses } from './conflicting-processes.ts';
+import { readResolvedMode } from './dns/resolved-mode.ts';
 import { isUfwEnabled } from './nft/firewall-programs.ts';
 import { checkPrivilege } from './process-files.ts';
 import { readIfThere } from './underlay.ts';
@@ -30,6 +31,7 @@ export function linuxInspector(run: Run = runHere): Inspector {
     holder: readHolder,
     udpPorts: async () =>
       parseUdpPorts(`${await readIfThere('/proc/net/udp')}\n${await readIfThere('/proc/net/udp6')}`),
+    resolvedMode: () => readResolvedMode(run),
     diagnostics: () => collectDiagnostics(run),
   };
 }

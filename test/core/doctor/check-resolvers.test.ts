@@ -1,5 +1,10 @@
 import { expect, it } from 'vitest';
-import { checkKeptResolvers, checkStubs } from '../../../src/core/doctor/check-resolvers.ts';
+import {
+  checkKeptResolvers,
+  checkResolvedMode,
+  checkStubs,
+  type ResolvedMode,
+} from '../../../src/core/doctor/check-resolvers.ts';
 import type { ResolverStub } from '../../../src/core/host-state/actual.ts';
 import { address, bare, desireFor, network, peer, prefix, underlay } from '../samples.ts';
 
@@ -54,5 +59,29 @@ it('a resolver that is kept outside is a problem if it does not answer there', (
   expect(findings).toMatchObject([
     { verdict: 'ok', checked: `the resolver ${kept}, which stays outside the tunnel` },
     { verdict: 'problem', remedy: expect.stringMatching(/^cpn set cpn0 --allow-route 192\.168\.50\.0\/24/) },
+  ]);
+});
+
+const bypassing: ResolvedMode = { mode: 'uplink', hasStub: true, nameservers: [other], sources: ['files', 'dns'] };
+
+it.each<[string, Partial<ResolvedMode>, hasDomains: boolean, verdict: string, found: string]>([
+  ['that is its stub', { mode: 'stub', nameservers: [address('127.0.0.53')] }, true, 'ok', 'names its stub'],
+  ['by hand with its stub', { mode: 'foreign', nameservers: [other, address('127.0.0.54')] }, true, 'ok', 'names its'],
+  ['that bypasses it', {}, true, 'note', `names ${other} (resolv.conf mode uplink), and nsswitch.conf has no`],
+  ['that bypasses it in an old version', { mode: null }, true, 'note', `names ${other}, and nsswitch.conf has no`],
+  ['that is missing', { mode: 'missing', nameservers: [] }, true, 'note', 'names no server (resolv.conf mode missing)'],
+  ['that bypasses it without domains', {}, false, 'ok', `names ${other} (resolv.conf mode uplink), and nsswitch`],
+  ['with nss-resolve', { sources: ['files', 'resolve'] }, true, 'ok', `names ${other} (resolv.conf mode uplink); `],
+])('the finding on a resolv.conf %s', (_, changes, hasDomains, verdict, found) => {
+  const finding = checkResolvedMode({ ...bypassing, ...changes }, hasDomains);
+  expect(finding).toMatchObject({ verdict, found: expect.stringContaining(found) });
+});
+
+it('the remedy for a resolv.conf that bypasses systemd-resolved is its stub, if it has one', () => {
+  const remedyOf = (hasStub: boolean) => checkResolvedMode({ ...bypassing, hasStub }, true).remedy;
+  const link = 'ln -sf ../run/systemd/resolve/stub-resolv.conf /etc/resolv.conf';
+  expect([remedyOf(true), remedyOf(false)]).toEqual([
+    `${link}, or apt install libnss-resolve`,
+    'apt install libnss-resolve',
   ]);
 });

@@ -33,19 +33,25 @@ export async function readResolverSettings(
   link: string,
   names: ReadonlyMap<number, string>,
 ): Promise<Omit<ResolverSettings, 'isServing'> | null> {
-  const read = async (object: string, type: string) => {
-    const args = [...busArgs, object, 'org.freedesktop.DBus.Properties', 'GetAll', 's', `${service}.${type}`];
-    return parseOutput('busctl', await run('busctl', args, { deadlineMs }), readProperties);
-  };
   const [index] = [...names].find(([, name]) => name === link) ?? [];
   try {
-    const ofManager = await read('/org/freedesktop/resolve1', 'Manager');
-    const ofLink = index === undefined ? null : await read(linkPath(index), 'Link');
+    const ofManager = await readManager(run);
+    const ofLink = index === undefined ? null : await readObject(run, linkPath(index), 'Link');
     return composeSettings({ ofManager, ofLink, index, names });
   } catch (error) {
     if (error instanceof CpnError) return null;
     throw error;
   }
+}
+
+/** Reads the properties of systemd-resolved itself. @throws CommandFailed, MissingTool */
+export function readManager(run: Run): Promise<Properties> {
+  return readObject(run, '/org/freedesktop/resolve1', 'Manager');
+}
+
+async function readObject(run: Run, object: string, type: string): Promise<Properties> {
+  const args = [...busArgs, object, 'org.freedesktop.DBus.Properties', 'GetAll', 's', `${service}.${type}`];
+  return parseOutput('busctl', await run('busctl', args, { deadlineMs }), readProperties);
 }
 
 /** sd_bus_path_encode(3): the first character is escaped if it is a digit. */
