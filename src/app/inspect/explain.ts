@@ -2,6 +2,7 @@ import { CpnError, NotJoined } from '../../core/errors/index.ts';
 import { type Check, findStop } from '../../core/explain/check.ts';
 import { findForwardPaths } from '../../core/explain/check-firewall.ts';
 import { findInboundPaths } from '../../core/explain/check-inbound.ts';
+import type { QueryPath } from '../../core/explain/check-name.ts';
 import { reversePathKeys } from '../../core/explain/check-reverse-path.ts';
 import { usesTunnel } from '../../core/explain/check-route.ts';
 import type { ExplainedFlow } from '../../core/explain/check-rules.ts';
@@ -23,10 +24,17 @@ import { readReturnPaths } from '../reconcile/return-paths.ts';
 import { ownTag } from '../report-secret.ts';
 import { refuseUnreadable, selectJoined } from '../select.ts';
 import { secondsNow, type Tools } from '../tools.ts';
+import { checkLookup } from './check-lookup.ts';
 import { type FoundAddress, findAddress } from './find-address.ts';
 
 /** The path of a packet from this host to an address, and where it stops. */
-export interface Explanation extends FoundAddress {
+export interface Explanation extends Pick<FoundAddress, 'origin'> {
+  /** Null for a name without an address. The packet is then that of its DNS server. */
+  readonly address: Address | null;
+  /** The DNS name that was given; null for an address, or the name of a peer in its network. */
+  readonly name: string | null;
+  /** Where the queries for the name go; null without a name. */
+  readonly dns: Pick<QueryPath, 'domain' | 'link' | 'servers'> | null;
   /** Null, like `interface`, for an address outside every network of this host. */
   readonly network: { readonly id: Id | null; readonly name: string } | null;
   readonly interface: string | null;
@@ -38,8 +46,8 @@ export interface Explanation extends FoundAddress {
 /**
  * Explains the path to the address that `text` names, from the host alone: it queries no control
  * plane, sends nothing to the address, and changes nothing. If several networks have the address,
- * the network that carries its packets is explained. `flow` is judged by the rules of a closed
- * network.
+ * the network that carries its packets is explained. For a DNS name without an address, explains
+ * the path to the server that should have it. `flow` is judged by the rules of a closed network.
  *
  * @throws NotJoined if this host is in no network
  * @throws InvalidValue if `text` names no address
@@ -57,18 +65,34 @@ export async function explainAddress(
   for (const { error } of unreadable) tools.warn(error.message);
   const found = await findAddress(tools, states, text);
   const views = await evaluateAll(tools, states);
-  const place = findNetwork(found.address, views);
-  const checks = place
-    ? await checkNetworkPath(tools, found.address, place, flow)
-    : await checkOtherPath(tools, found.address, views);
+  const { dns, server, before, after } = await checkLookup(tools, found.name, views);
+  const to = found.address ?? server;
+  const place = to === null ? null : findNetwork(to, views);
+  const path = to === null ? [] : await checkPath(tools, to, place, views, server === null ? flow : dnsQuery);
+  const checks = [...before, ...path, ...after];
   const view = place?.view;
   return {
-    ...found,
+    address: found.address,
+    origin: server === null ? found.origin : `the path to its DNS server ${server}`,
+    name: found.name?.name ?? null,
+    dns,
     network: view ? { id: view.map.id, name: view.map.name } : null,
     interface: view?.desired.link ?? null,
     checks,
     stop: findStop(checks),
   };
+}
+
+const dnsQuery: ExplainedFlow = { protocol: 'udp', port: 53 };
+
+function checkPath(
+  tools: Pick<Tools, 'host' | 'now'>,
+  address: Address,
+  place: FoundTarget<NetworkOnHost> | null,
+  views: readonly NetworkOnHost[],
+  flow: ExplainedFlow | null,
+): Promise<Check[]> {
+  return place ? checkNetworkPath(tools, address, place, flow) : checkOtherPath(tools, address, views);
 }
 
 /** Orders the networks by precedence. A network that cannot be evaluated hides no other. */

@@ -12,7 +12,7 @@ const protocols = ['tcp', 'udp', 'icmp'] as const;
 
 export const explain: Command = {
   name: 'explain',
-  argument: { usage: '<address>', summary: 'an IP address, the name of a peer, or a name that this host resolves' },
+  argument: { usage: '<address>', summary: 'an IP address, the name of a peer, or a DNS name' },
   summary: 'Trace the path of a packet to an address; exits with 3 when the packet would be dropped',
   flags: {
     port: { kind: 'text', value: 'PORT', summary: 'port of the connection, for the rules of a closed network' },
@@ -28,6 +28,7 @@ export const explain: Command = {
   examples: [
     'cpn explain 192.168.50.10',
     'cpn explain edge-1 --port 443',
+    'cpn explain db.corp.example',
     'cpn explain 10.77.0.2 --json | jq .stops_at',
   ],
   async run(input) {

@@ -1,5 +1,7 @@
 /** The checks along the path of a packet, in order. */
 export type CheckName =
+  | 'domain'
+  | 'name'
   | 'network'
   | 'path'
   | 'route'

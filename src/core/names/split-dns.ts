@@ -160,7 +160,7 @@ export function describeOther(domain: string, others: readonly OtherDomain[]): s
 }
 
 /** True if the name is the domain, or below it. */
-function isBelow(name: string, domain: string): boolean {
+export function isBelow(name: string, domain: string): boolean {
   const lower = name.toLowerCase().replace(/\.$/, '');
   return lower === domain || lower.endsWith(`.${domain}`);
 }

@@ -8,10 +8,11 @@ import { noUpdate } from '../../../src/app/reconcile/state-update.ts';
 import { CommandFailed, NotJoined, Refused, Unreachable } from '../../../src/core/errors/index.ts';
 import type { PacketPaths } from '../../../src/core/forward/foreign/foreign-drops.ts';
 import { tunnelMark } from '../../../src/core/host-state/marks.ts';
+import { settingsOf } from '../../../src/core/reconcile/plan-dns.ts';
 import type { Host } from '../../../src/host/host.ts';
 import type { Joined } from '../../../src/store/state/state.ts';
 import { into } from '../../core/explain/samples.ts';
-import { dialled, options, peer, prefix } from '../../core/samples.ts';
+import { address, dialled, options, peer, prefix } from '../../core/samples.ts';
 import { joinedTo, mapAt, self } from '../joined-state.ts';
 import { SimulatedHost } from '../simulated-host.ts';
 import { answerWith, fail } from '../simulated-service.ts';
@@ -274,5 +275,63 @@ describe('packet rules of other programs in an explanation', () => {
       const { detail } = (await checkOf('192.168.50.9', 'firewall')) ?? { detail: '' };
       expect(detail.includes('last confirmed the map')).toBe(isOver);
     }
+  });
+});
+
+describe('an explanation of a name', () => {
+  const server = address('192.168.50.53');
+  const routeDns = [{ route: lan, servers: [server], domains: ['corp.example'] }];
+  const closed = { rules: { rules: [], requiresEnforcement: false } };
+
+  /** A host that sends queries for corp.example to the server. */
+  async function startResolving() {
+    const map = mapAt('"1"', [edge, db], { routes: [lan], routeDns, ...closed });
+    const started = await start({}, [], map);
+    const { simulated, tools } = started;
+    const own = { ...settingsOf({ servers: [], domains: [] }), servers: [server], domains: ['~corp.example'] };
+    simulated.actual = { ...simulated.actual, dns: { own, others: [], isServing: false } };
+    const asked: string[] = [];
+    tools.host.answersQuery = async (resolver) => {
+      asked.push(resolver);
+      return false;
+    };
+    return { ...started, asked };
+  }
+
+  it('without an address follows a query to its server, by the rules for DNS', async () => {
+    const { asked, explain } = await startResolving();
+    const { address: found, name, dns, origin, checks, ...rest } = await explain('db.corp.example');
+    expect([found, name, origin]).toEqual([null, 'db.corp.example', `the path to its DNS server ${server}`]);
+    expect(dns).toMatchObject({ domain: 'corp.example', link: 'cpn0', servers: [server] });
+    expect(checks.map(({ check }) => check)).toEqual(expect.arrayContaining(['domain', 'network', 'rules', 'name']));
+    expect(rest).toMatchObject({
+      interface: 'cpn0',
+      stop: { check: 'rules', detail: expect.stringContaining('udp 53') },
+    });
+    expect(asked).toEqual([server]);
+  });
+
+  it('with an address queries no server, and follows the packet', async () => {
+    const { simulated, asked, explain } = await startResolving();
+    simulated.dnsRecords = { 'db.corp.example': [address('10.77.0.3')] };
+    const { address: found, checks } = await explain('db.corp.example');
+    expect(found).toBe('10.77.0.3');
+    expect(checks.map(({ check }) => check).slice(0, 3)).toEqual(['domain', 'name', 'network']);
+    expect(asked).toEqual([]);
+  });
+
+  it.each([true, false])('of a peer is in the hosts file: %s', async (hosts) => {
+    const { simulated, checkOf } = await start({ options: { ...options, hosts } });
+    simulated.dnsRecords = { 'db.office.cpn.internal': [address('10.77.0.3')] };
+    expect(await checkOf('db.office.cpn.internal', 'name')).toMatchObject({ ok: true });
+    expect((await checkOf('db.office.cpn.internal', 'domain'))?.detail.endsWith('in /etc/hosts')).toBe(hosts);
+  });
+
+  it('outside has no path without an address', async () => {
+    const { explain } = await startResolving();
+    expect(await explain('www.example')).toMatchObject({
+      ...{ address: null, origin: null, network: null, interface: null },
+      checks: [{ check: 'domain' }, { check: 'name' }],
+    });
   });
 });

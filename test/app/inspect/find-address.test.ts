@@ -17,17 +17,41 @@ describe('what a person means by an address', () => {
       'db.example': [address('192.0.2.2'), address('2001:db8::2')],
     };
     const find = (text: string) => findAddress(simulated.tools, [office], text);
-    expect(await find('2001:DB8::1')).toEqual({ address: '2001:db8::1', origin: null });
-    expect(await find('nas')).toEqual({ address: '10.77.0.2', origin: 'the address of nas in network office' });
+    expect(await find('2001:DB8::1')).toEqual({ address: '2001:db8::1', origin: null, name: null });
+    const origin = 'the address of nas in network office';
+    expect(await find('nas')).toEqual({ address: '10.77.0.2', origin, name: null });
     expect(simulated.resolvedNames).toEqual([]);
     expect(await find('DB.example')).toEqual({
       address: '192.0.2.2',
       origin: 'the address that the resolver gives for DB.example; it has 2001:db8::2 too',
+      name: { name: 'db.example', answer: ['192.0.2.2', '2001:db8::2'], peer: null },
     });
+    const lookedUp = { name: 'missing.example', answer: [], peer: null };
+    expect(await find('missing.example.')).toEqual({ address: null, origin: null, name: lookedUp });
+  });
+
+  it('is the peer of a name below cpn.internal, also of an earlier name, resolved or not', async () => {
+    const labels = [{ peer: 2, labels: ['nas', 'store'] }];
+    const simulated = await SimulatedHost.with({ ...office, labels });
+    const find = (text: string) => findAddress(simulated.tools, [{ ...office, labels }], text);
+    const nas = { peer: 'nas', network: 'office', link: 'cpn0', address: '10.77.0.2' };
+    for (const text of ['NAS.office.cpn.internal', 'store.office.cpn.internal.']) {
+      const { address: found, name } = await find(text);
+      expect([found, name?.answer, name?.peer]).toEqual(['10.77.0.2', [], nas]);
+    }
+    simulated.dnsRecords = { 'nas.office.cpn.internal': [address('192.0.2.9')] };
+    expect(await find('nas.office.cpn.internal')).toMatchObject({
+      address: '10.77.0.2',
+      origin: 'the address of nas in network office',
+      name: { answer: ['192.0.2.9'] },
+    });
+    for (const text of ['nas.lab.cpn.internal', 'x.nas.office.cpn.internal', 'office.cpn.internal']) {
+      expect(await find(text)).toMatchObject({ address: null, name: { peer: null } });
+    }
   });
 
   it.each([
-    ['missing.example', /nor a name that resolves on this host/],
+    ['missing', /nor a name that resolves on this host/],
     ['10.77.0.0/24', /neither an IP address/],
     ['010.77.0.1', /neither an IP address/],
     ['fe80::1%eth0', /is not an IP address/],

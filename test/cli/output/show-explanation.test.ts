@@ -13,6 +13,8 @@ const checks = [
 const explanation: Explanation = {
   address: address('192.168.50.9'),
   origin: 'the address that the resolver gives for nas',
+  name: 'nas',
+  dns: { domain: 'corp.example', link: 'cpn0', servers: [address('192.168.50.53')] },
   network: { id: 7, name: 'office' },
   interface: 'cpn0',
   checks,
@@ -63,9 +65,19 @@ describe('an explanation', () => {
     });
   });
 
+  it('of a name without an address begins with the name', () => {
+    const stop = stops('name', 'has no address', 'check the spelling');
+    const nameless = { ...explanation, address: null, origin: null, network: null, checks: [stop], stop };
+    const lines = explanationToText({ ...nameless, dns: null }).split('\n');
+    expect([lines[0], lines.at(-1)]).toEqual(['nas', 'stopped at name: check the spelling']);
+    expect(explanationToJson({ ...nameless, dns: null })).toMatchObject({ address: null, name: 'nas', dns: null });
+  });
+
   it('is the same as JSON', () => {
     expect(explanationToJson(explanation)).toEqual({
       address: '192.168.50.9',
+      name: 'nas',
+      dns: { domain: 'corp.example', interface: 'cpn0', servers: ['192.168.50.53'] },
       network: { id: 7, name: 'office' },
       interface: 'cpn0',
       checks: [

@@ -1,0 +1,186 @@
+import { peerDomain } from '../names/hosts-block.ts';
+import { type DomainReport, isBelow } from '../names/split-dns.ts';
+import { type Address, type Prefix, tryParseAddress } from '../net/cidr.ts';
+import { type Check, inconclusive, passes, stops } from './check.ts';
+import type { NetworkOnHost } from './view.ts';
+
+/** Where the resolver of this host sends the queries for a name. */
+export interface QueryPath {
+  /** The domain of an interface or of the resolver that has the name; null if none has it. */
+  readonly domain: string | null;
+  /** Null for the resolver's own settings, and without a domain. */
+  readonly link: string | null;
+  /** The DNS servers, those in a route of a network if it has the domain. Empty if unknown. */
+  readonly servers: readonly string[];
+  /** The network whose interface has the domain. */
+  readonly view: NetworkOnHost | null;
+  /** The route that the domain is behind; null for names of peers and reverse zones. */
+  readonly route: Prefix | null;
+  /** True if the daemon of this host is a server of the interface. It forwards other queries. */
+  readonly isDaemon: boolean;
+  /** The domains with this name that networks have, and this host refuses. */
+  readonly refused: readonly { readonly report: DomainReport; readonly network: string }[];
+}
+
+/**
+ * Finds the interface whose domain matches a name: the longest domain wins
+ * (systemd-resolved.service(8)). An interface that is down, or has no servers, has no names.
+ *
+ * @param views in order of precedence
+ */
+export function findQueryPath(name: string, views: readonly NetworkOnHost[]): QueryPath {
+  const ofViews = views.flatMap((view) => {
+    const { own } = view.actual.dns ?? {};
+    if (!own || own.servers.length === 0 || view.actual.link?.up !== true) return [];
+    return own.domains.map((text) => ({ domain: text.replace(/^~/, ''), link: view.desired.link, view }));
+  });
+  const links = new Set<string | null>(views.map(({ desired }) => desired.link));
+  const ofOthers = views
+    .flatMap(({ actual }) => actual.dns?.others ?? [])
+    .filter(({ link }) => !links.has(link))
+    .map((each) => ({ ...each, view: null }));
+  const matching = [...ofViews, ...ofOthers].filter(({ domain }) => domain === '.' || isBelow(name, domain));
+  const [best] = matching.toSorted((one, other) => other.domain.length - one.domain.length);
+  const refused = views.flatMap(({ map, desired }) =>
+    desired.domains
+      .filter(({ domain, state }) => state === 'refused' && isBelow(name, domain))
+      .map((report) => ({ report, network: map.name })),
+  );
+  if (best === undefined) {
+    const known = [...new Set(views.flatMap(({ actual }) => actual.underlay.resolvers))];
+    const outside = known.filter((each) => !isLoopback(each));
+    const servers = outside.length > 0 ? outside : known;
+    return { domain: null, link: null, servers, view: null, route: null, isDaemon: false, refused };
+  }
+  const { domain, link, view } = best;
+  const report = view?.desired.domains.find((each) => each.state === 'used' && each.domain === domain) ?? null;
+  const set = (view?.actual.dns?.own?.servers ?? []).map(readServer);
+  const servers = report?.servers ?? set.flatMap((address) => address ?? []);
+  const isDaemon = set.some((each) => each !== null && each === view?.address);
+  return { domain, link, servers, view, route: report?.route ?? null, isDaemon, refused };
+}
+
+function isLoopback(address: Address): boolean {
+  return /^127\.|^::1$/.test(address);
+}
+
+/** An address with a port or a name for TLS, as in LinkDnsSettings. */
+function readServer(text: string): Address | null {
+  const [socket = ''] = text.split('#');
+  return tryParseAddress(socket) ?? tryParseAddress(socket.replace(/:\d+$/, ''));
+}
+
+/**
+ * States which servers receive the queries for a name.
+ *
+ * @param hosts the network that has the name in the hosts file, which comes first; null for none
+ */
+export function checkDomain(path: QueryPath, hosts: string | null = null): Check {
+  if (hosts !== null) return passes('domain', `the name of a peer of network ${hosts}, in /etc/hosts`);
+  const { domain, link, view, route, refused } = path;
+  const servers = listServers(path);
+  if (view !== null) {
+    const where = route === null ? '' : `, behind ${route}`;
+    return passes('domain', `in ${domain}${where} of network ${view.map.name}: ${link} sends queries to ${servers}`);
+  }
+  if (domain !== null) {
+    const owner = link === null ? 'the settings of the resolver' : `the interface ${link}`;
+    return passes('domain', `in ${domain} of ${owner}, which cpn did not set`);
+  }
+  const none = refused.length === 0 ? 'in no domain of a network: ' : '';
+  const outside = `queries go to ${servers}, as without cpn`;
+  return passes('domain', [...refused.map(describeRefused), `${none}${outside}`].join('; '));
+}
+
+function listServers({ servers, view, isDaemon, route }: QueryPath): string {
+  const list = servers.length === 0 ? 'the resolver of this host' : servers.join(', ');
+  if (!isDaemon) return list;
+  const daemon = `the daemon of this host at ${view?.address}`;
+  if (view?.actual.dns?.isServing !== true) return `${daemon}, which is not running`;
+  return route === null ? daemon : `${daemon}, which forwards them to ${list}`;
+}
+
+function describeRefused({ report, network }: QueryPath['refused'][number]): string {
+  return `${report.domain} of network ${network} is refused: ${report.reason}`;
+}
+
+/** The DNS server behind the domain, whose packets a network carries; null if there is none. */
+export function findDnsServer({ view, route, isDaemon, servers: [first] }: QueryPath): Address | null {
+  if (view === null || first === undefined || (isDaemon && route === null)) return null;
+  return tryParseAddress(first);
+}
+
+/** States what a name resolves to. */
+export function checkAnswer([first, ...more]: readonly Address[]): Check {
+  const rest = more.length === 0 ? '' : `, and to ${more.join(', ')}`;
+  return passes('name', `resolves to ${first}${rest}`);
+}
+
+/**
+ * States why a name has no address.
+ *
+ * @param answers whether the server of {@link findDnsServer} answers queries; null without one
+ */
+export function checkNoAnswer(name: string, path: QueryPath, answers: boolean | null): Check {
+  const { domain, link, refused } = path;
+  const server = findDnsServer(path);
+  const query = `resolvectl query ${name}`;
+  if (isBelow(name, peerDomain)) {
+    return stops('name', 'is the name of no peer', '"cpn status" lists the peers of each network');
+  }
+  if (server !== null && answers === false) {
+    const remedy = `check that a DNS server runs at ${server}, and answers queries from the network`;
+    return stops('name', `has no address: ${server} does not answer queries`, remedy);
+  }
+  if (server !== null) {
+    const found = `has no address on this host, though ${server} answers queries`;
+    return stops('name', found, showReply(name));
+  }
+  if (domain !== null) {
+    return stops('name', `has no address in ${domain} of ${link ?? 'the resolver'}`, `"${query}" shows the reply`);
+  }
+  const found = `has no address: ${listServers(path)} gave none`;
+  const [first] = refused;
+  if (first !== undefined) return stops('name', found, describeRefused(first));
+  const command = 'cpn network update NETWORK --route-dns ROUTE=SERVER,DOMAIN';
+  return stops('name', found, `check the spelling; "${command}" adds a domain that a LAN behind a route resolves`);
+}
+
+/** The name of a peer, and what the resolver of this host gives for it. */
+export interface NamedPeer {
+  readonly peer: string;
+  readonly network: string;
+  readonly link: string;
+  readonly address: Address;
+}
+
+/**
+ * Compares what the resolver gives for the name of a peer with the network's map.
+ *
+ * @param view the network of the peer; absent if it could not be evaluated
+ */
+export function checkPeerName(
+  name: string,
+  { peer, network, link, address }: NamedPeer,
+  answer: readonly Address[],
+  view: NetworkOnHost | undefined,
+): Check {
+  const own = `the name of ${peer} in network ${network}`;
+  if (answer.includes(address)) return passes('name', `${own}, resolves to ${address}`);
+  if (answer.length > 0) {
+    const remedy = 'check /etc/hosts and the DNS settings of this host for the name';
+    return stops('name', `${own}, resolves to ${answer.join(', ')} on this host, and not to ${address}`, remedy);
+  }
+  const detail = `${own}, ${address}; it does not resolve on this host`;
+  if (view?.actual.dns?.isServing) return inconclusive('name', detail, showReply(name));
+  const isServable = view !== undefined && view.desired.served !== null;
+  const hosts = `cpn set ${link} --hosts adds the names of peers to /etc/hosts`;
+  return inconclusive('name', detail, isServable ? `the daemon serves it: ${startDaemon}` : hosts);
+}
+
+const startDaemon = 'systemctl enable --now cpn, or cpn run';
+
+function showReply(name: string): string {
+  const bypass = '"cpn doctor" reports an /etc/resolv.conf that bypasses systemd-resolved';
+  return `"resolvectl query ${name}" shows the reply; ${bypass}`;
+}
