@@ -26,6 +26,7 @@ import { compareRelayDeaths } from './measure/host/relay-deaths.ts';
 import { compareRevoke } from './measure/host/revoke.ts';
 import { compareStart } from './measure/host/start.ts';
 import { compareTables } from './measure/host/tables.ts';
+import { compareNames } from './measure/names/names.ts';
 import { comparePaths } from './measure/paths/paths.ts';
 import { compareRules } from './measure/rules/rules.ts';
 import { measureConsole } from './measure/service/console.ts';
@@ -53,6 +54,7 @@ const subjects: Readonly<Record<string, (rounds?: number) => Promise<Comparison[
   revoke: compareRevoke,
   relay: compareRelayDeaths,
   paths: comparePaths,
+  names: compareNames,
   maps: compareMaps,
   routers: compareRouters,
   rules: compareRules,
@@ -72,7 +74,7 @@ const quickSubjects = {
 };
 
 const usage = `usage: scripts/bench all|${Object.keys(subjects).join('|')}… [--json FILE]
-       scripts/bench failover|health|paths|proxies|relay|revoke|routers|rules [--rounds N]
+       scripts/bench failover|health|names|paths|proxies|relay|revoke|routers|rules [--rounds N]
        scripts/bench offline [--rounds N] [--hosts N]
        scripts/bench health --churn MINUTES [--replicas]
        scripts/bench check|record [--help]
@@ -81,6 +83,7 @@ const usage = `usage: scripts/bench all|${Object.keys(subjects).join('|')}… [-
 Measures all subjects, or those named, each against what a user would have instead, and prints a table. A ratio is our median by the baseline's.
 "record" adds figures to the history in docs/performance.md. "check" fails where a figure is worse than the last recorded one.
 "relay" cuts the upstream of the relay 50 times, or N times, under a TCP and an SSH session of two hosts without endpoints.
+"names" queries the daemon of a network of 10,000 peers, joins hosts and kills connectors 5 times, or N times.
 "paths" tries pairs of hosts behind NAT, then switches one pair to its direct path and back 20 times, or N times.
 "routers" moves the connector in service 20 times, or N times, with keepalived and BIRD in its LAN. "spread" simulates 1,000 hosts.
 "rules" takes the rules of running flows away 100 times, or N times. It measures a connector with 1,000 rules, and the control plane
@@ -122,7 +125,8 @@ async function main(argv: string[]): Promise<number> {
   );
   const hasWrongRounds =
     rounds !== undefined &&
-    (!/^(failover|health|offline|paths|proxies|relay|revoke|routers|rules)$/.test(names.join()) || !(rounds >= 1));
+    (!/^(failover|health|names|offline|paths|proxies|relay|revoke|routers|rules)$/.test(names.join()) ||
+      !(rounds >= 1));
   const hasWrongChurn = churn !== undefined && (names.join() !== 'health' || rounds !== undefined || !(churn > 0));
   const isChurn = churn !== undefined;
   const measureChurn = () => compareFalseAlarms(churn ?? 0, values.replicas);
