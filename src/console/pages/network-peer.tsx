@@ -10,7 +10,7 @@ import { indexReach, listAround, type Reach } from '../logic/matrix/reach.ts';
 import { hasTraffic } from '../logic/network/rates.ts';
 import { linkTo } from '../logic/page/route.ts';
 import { findConnectors } from '../logic/peers/connectors.ts';
-import { nameOf, peerTypes } from '../logic/peers/peer-text.ts';
+import { dnsNameOf, nameOf, peerTypes } from '../logic/peers/peer-text.ts';
 import { formatRate, formatSeconds } from '../logic/text/format.ts';
 import { Sparkline, useRates } from '../parts/charts/sparkline.tsx';
 import { TrafficChart } from '../parts/charts/traffic-chart.tsx';
@@ -99,12 +99,14 @@ function leavePage({ id: network }: Network, peer: Peer): void {
 }
 
 /** The stored facts of a peer, without its health. */
-function listFacts({ relay }: Network, peer: Peer, details: PeerDetails | null): readonly Fact[] {
+function listFacts(network: Network, peer: Peer, details: PeerDetails | null): readonly Fact[] {
+  const { relay } = network;
   const key = details?.enrollment_key ?? null;
   return [
     ['Type', peerTypes[peer.peer_type]],
     ...(peer.id === relay ? [['Relay', 'hosts without an endpoint reach each other through it'] as const] : []),
     ['Address', <code key="address">{peer.address}</code>],
+    ['Name on hosts', <code key="dns">{dnsNameOf(peer, network)}</code>],
     ['Endpoint', peer.endpoint === null ? 'none' : <code key="endpoint">{peer.endpoint}</code>],
     ['Public key', <code key="key">{peer.public_key}</code>],
     [

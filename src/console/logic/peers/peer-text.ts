@@ -1,5 +1,5 @@
 import type { Peer, PeerType } from '../../../contract/peer.ts';
-import { findOtherLabel, nameWithLabel } from '../../../core/names/label.ts';
+import { findOtherLabel, nameWithLabel, toLabel } from '../../../core/names/label.ts';
 
 type NamedPeer = Pick<Peer, 'id' | 'name' | 'dns_label'>;
 
@@ -8,6 +8,15 @@ export const nameOf = (peer: NamedPeer) => nameWithLabel(toNamed(peer));
 
 /** The label if it differs from the name, else null. */
 export const labelOf = (peer: NamedPeer) => findOtherLabel(toNamed(peer));
+
+/**
+ * The DNS name of a peer on hosts. The label of the network is another one on a host that has two
+ * networks with one name, and stays if the network is renamed.
+ */
+export function dnsNameOf(peer: NamedPeer, network: { readonly id: number; readonly name: string }): string {
+  const label = peer.dns_label ?? (toLabel(peer.name) || `peer-${peer.id}`);
+  return `${label}.${toLabel(network.name) || `network-${network.id}`}.cpn.internal`;
+}
 
 function toNamed({ id, name, dns_label }: NamedPeer) {
   return { id, name, ...(dns_label !== undefined && { label: dns_label }) };
