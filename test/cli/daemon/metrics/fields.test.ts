@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { NetworkStatus, PeerStatus, RouteStatus } from '../../../../src/app/problems/network-status.ts';
 import { readStatus } from '../../../../src/app/status/status.ts';
 import { createMetrics } from '../../../../src/cli/daemon/metrics/metrics.ts';
+import type { DomainReport } from '../../../../src/core/names/split-dns.ts';
 import { joinedTo, mapAt } from '../../../app/joined-state.ts';
 import { SimulatedHost } from '../../../app/simulated-host.ts';
 import { peer } from '../../../core/samples.ts';
@@ -111,7 +112,10 @@ describe('a metric of a network', () => {
     const routes = Object.keys(routeStates).map(
       (state, id) => ({ prefix: `10.${id}.0.0/16`, via: null, state }) as unknown as RouteStatus,
     );
-    const value = await measure({ peers, routes, relay: { peer: 'edge-1', named: 'edge-1' } });
+    const domains = (['used', 'refused'] as const).map(
+      (state) => ({ domain: `${state}.example`, state }) as DomainReport,
+    );
+    const value = await measure({ peers, routes, domains, relay: { peer: 'edge-1', named: 'edge-1' } });
     expect(value('cpn_relay', { relay: 'edge-1', named: 'true' })).toEqual([1]);
     for (const [id, { state }] of peers.entries()) {
       expect([state, value('cpn_peers', { state })]).toEqual([state, [1]]);
@@ -121,5 +125,7 @@ describe('a metric of a network', () => {
     }
     for (const { prefix, state } of routes)
       expect([state, value('cpn_route_state', { state, prefix })]).toEqual([state, [1]]);
+    for (const { domain, state } of domains)
+      expect([state, value('cpn_domain_state', { state, domain })]).toEqual([state, [1]]);
   });
 });
