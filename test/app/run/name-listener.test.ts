@@ -62,6 +62,16 @@ describe('the daemon', () => {
     }
   });
 
+  it('forwards a name below two domains to the servers of the longer one', async () => {
+    const host = prefix('192.168.50.54/32');
+    const entry = { route: host, servers: [address('192.168.50.54')], domains: ['lab.corp.example'] };
+    const both = { ...map, routes: [lan, host], routeDns: [...routeDns, entry] };
+    const { run, ask } = await startHost({ membership: joinedTo(both).membership });
+    await run();
+    expect(ask('x.lab.corp.example')).toEqual({ servers: ['192.168.50.54'] });
+    expect(ask('xlab.corp.example')).toEqual({ servers: ['192.168.50.53'] });
+  });
+
   it('serves a changed map at once, and keeps the name of a peer that was renamed', async () => {
     const { run, ask } = await startHost();
     await run();

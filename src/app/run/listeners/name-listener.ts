@@ -79,10 +79,11 @@ export class NameListener implements PassListener {
     const found = answer(this.#zones, question);
     if (found.rcode !== 'REFUSED') return found;
     const name = question.name.toLowerCase();
-    const entry = this.#forwarded.find(({ domains }) =>
-      domains.some((domain) => name === domain || name.endsWith(`.${domain}`)),
-    );
-    return entry === undefined ? found : { servers: entry.servers };
+    const [longest] = this.#forwarded
+      .flatMap(({ domains, servers }) => domains.map((domain) => ({ domain, servers })))
+      .filter(({ domain }) => name === domain || name.endsWith(`.${domain}`))
+      .toSorted((one, other) => other.domain.length - one.domain.length);
+    return longest === undefined ? found : { servers: longest.servers };
   }
 
   async #stop(): Promise<void> {
