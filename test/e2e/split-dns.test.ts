@@ -173,6 +173,17 @@ describe('a domain behind a route', () => {
     expect(await resolved.query('www.example')).toEqual(['192.0.2.80']);
   });
 
+  it('has the names of peers while a server behind a route refuses its queries', async () => {
+    const zone = { [name]: ['192.168.50.9'], [reverse]: [name] };
+    await lanDns.serve('refusing');
+    await resolved.resolvectl(['flush-caches']);
+    expect(await resolved.query(name)).toEqual(['ESERVFAIL']);
+    expect(await resolved.query('connector.office.cpn.internal')).toEqual(['10.77.0.1']);
+    await lanDns.serve(zone);
+    expect(await resolved.query(name)).toEqual(['192.168.50.9']);
+    expect(await lanDns.countQuestions('connector.office.cpn.internal')).toBe(0);
+  });
+
   it('resolves without the daemon, which is used again once it runs', async () => {
     daemon.process.signal('SIGKILL');
     await daemon.stop();

@@ -15,7 +15,7 @@ const types: Readonly<Record<number, { readonly name: string; readonly family: n
   12: { name: 'PTR', family: 0 },
   28: { name: 'AAAA', family: 6 },
 };
-const flags = { answer: 0x8180, noSuchName: 0x8183 };
+const flags = { answer: 0x8180, noSuchName: 0x8183, refused: 0x8185 };
 let zone: Zone = {};
 
 const udp = createSocket('udp4');
@@ -52,14 +52,15 @@ function answer(query: Buffer): Buffer | undefined {
   const { name, type, end } = readQuestion(query);
   process.stdout.write(`asked for ${name} (${types[type]?.name ?? `type ${type}`})\n`);
   if (zone === 'silent') return undefined;
-  const values = zone[name];
+  const values = zone === 'refusing' ? [] : zone[name];
   const records = (values ?? []).flatMap((text) => {
     const [value = '', ttl = '0'] = text.split(' ');
     return isIP(value) === types[type]?.family ? [record(type, value, Number(ttl))] : [];
   });
   const header = Buffer.alloc(12);
   query.copy(header, 0, 0, 2);
-  header.writeUInt16BE(values === undefined ? flags.noSuchName : flags.answer, 2);
+  const found = values === undefined ? flags.noSuchName : flags.answer;
+  header.writeUInt16BE(zone === 'refusing' ? flags.refused : found, 2);
   header.writeUInt16BE(1, 4);
   header.writeUInt16BE(records.length, 6);
   return Buffer.concat([header, query.subarray(12, end), ...records]);

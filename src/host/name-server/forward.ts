@@ -16,7 +16,10 @@ const mostTcpBytes = 65_535;
 
 export type Transport = 'tcp' | 'udp';
 
-/** Sends a query to the first of these servers that replies; null if none does in time. */
+/**
+ * Sends a query to the first of these servers that replies without a failure. Otherwise resolves to
+ * a failure, or null if no server replies in time.
+ */
 export type Forwarder = (
   query: Buffer,
   servers: readonly Address[],
@@ -43,7 +46,7 @@ export function createForwarder(): Forwarder {
     const inOrder = servers.toSorted((one, other) => Number(other === first) - Number(one === first));
     try {
       const found = await sendToAny(query, inOrder, port, transport === 'udp' ? sendUdp : sendTcp);
-      if (found !== null) preferred.set(name, found.server);
+      if (found !== null && !isFailure(found.reply)) preferred.set(name, found.server);
       return found?.reply ?? null;
     } finally {
       waiting -= 1;
@@ -61,6 +64,7 @@ function sendToAny(query: Buffer, servers: readonly Address[], port: number, sen
   return new Promise((resolve) => {
     const ended = new AbortController();
     let [sent, refused] = [0, 0];
+    let failure: FoundReply | null = null;
     let timer: NodeJS.Timeout;
     const end = (found: FoundReply | null) => {
       clearTimeout(timer);
@@ -74,14 +78,15 @@ function sendToAny(query: Buffer, servers: readonly Address[], port: number, sen
       timer = setTimeout(sendNext, everyMs);
       void send(query, { host: server, port }, ended.signal).then((reply) => {
         if (ended.signal.aborted) return;
-        if (reply !== null) return end({ reply, server });
+        if (reply !== null && !isFailure(reply)) return end({ reply, server });
+        failure = reply === null ? failure : { reply, server };
         refused += 1;
-        if (refused === sent && sent >= servers.length) return end(null);
+        if (refused === sent && sent >= servers.length) return end(failure);
         clearTimeout(timer);
         sendNext();
       });
     };
-    const deadline = setTimeout(() => end(null), withinMs);
+    const deadline = setTimeout(() => end(failure), withinMs);
     sendNext();
   });
 }
@@ -130,6 +135,19 @@ function sendTcp(query: Buffer, { host, port }: SocketEndpoint, signal: AbortSig
     });
     socket.write(Buffer.concat([prefix, sent]));
   });
+}
+
+/** FORMERR, SERVFAIL, NOTIMP and REFUSED. */
+const failures: readonly number[] = [1, 2, 4, 5];
+
+/** True if the server did not resolve the name, which another one may. */
+export function isFailure(reply: Buffer): boolean {
+  return failures.includes((reply[3] ?? 0) & 15);
+}
+
+/** True if the server does not resolve the name for this host, in any form of the query. */
+export function isRefusal(reply: Buffer): boolean {
+  return ((reply[3] ?? 0) & 15) === 5;
 }
 
 function withNewId(query: Buffer): Buffer {

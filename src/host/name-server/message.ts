@@ -17,7 +17,16 @@ import type { Transport } from './forward.ts';
 type Forwarding = Exclude<ReturnType<Answerer>, Answer>;
 
 /** The RCODEs (RFC 1035, 4.1.1). BADVERS has 8 more bits in the OPT record (RFC 6891, 6.1.3). */
-const rcodes = { NOERROR: 0, FORMERR: 1, SERVFAIL: 2, NXDOMAIN: 3, NOTIMP: 4, REFUSED: 5, BADVERS: 16 } as const;
+const rcodes = {
+  NOERROR: 0,
+  FORMERR: 1,
+  SERVFAIL: 2,
+  NXDOMAIN: 3,
+  NOTIMP: 4,
+  REFUSED: 5,
+  NOTAUTH: 9,
+  BADVERS: 16,
+} as const;
 type Rcode = keyof typeof rcodes;
 
 /** The flags of the header, other than those of dns-packet. */
@@ -100,9 +109,24 @@ function readQuery(message: Buffer): Query | null {
   return isSame ? { message, question, end, opt: opts[0] ?? null } : null;
 }
 
-/** The reply to a query that was forwarded in vain. */
+/** Without an OPT record in a reply, the resolver takes the server for one without EDNS. */
+const plainOpt = Buffer.from([0, 0, 41, mostBytes >> 8, mostBytes & 255, 0, 0, 0, 0, 0, 0]);
+
+/**
+ * The reply to a query that no server resolves. After SERVFAIL or REFUSED, systemd-resolved
+ * queries the next server of the interface, and stays with it (252): names of peers would not
+ * resolve any more. After another code without the question, its client receives SERVFAIL.
+ */
 export function replyFailure(message: Buffer): Buffer {
-  return replyHeader(message, 'SERVFAIL');
+  const header = replyHeader(message, 'NOTAUTH');
+  if (!hasEdns(message)) return header;
+  header.writeUInt16BE(1, 10);
+  return Buffer.concat([header, plainOpt]);
+}
+
+/** True if the query has EDNS, which a server may answer with a failure (RFC 6891, 7). */
+export function hasEdns(message: Buffer): boolean {
+  return message.readUInt16BE(10) > 0;
 }
 
 type Sections = Partial<Omit<Answer, 'rcode'>>;

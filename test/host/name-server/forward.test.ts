@@ -6,7 +6,7 @@ import type { Address } from '../../../src/core/net/cidr.ts';
 import { createForwarder } from '../../../src/host/name-server/forward.ts';
 import { serveNames } from '../../../src/host/name-server/serve-names.ts';
 import { address } from '../../core/samples.ts';
-import { askUdp, connectTcp, framedQueryOf, queryOf, rcodeOf } from './clients.ts';
+import { askUdp, connectTcp, edns, framedQueryOf, queryOf, rcodeOf } from './clients.ts';
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -20,6 +20,21 @@ function replyOf(query: Buffer, data: string, changes: { readonly id?: number } 
   const { id, questions = [] } = decode(query);
   const answers = questions.map((question) => ({ type: 'A' as const, name: question.name, ttl: 60, data }));
   return encode({ type: 'response', id: changes.id ?? id ?? 0, questions, answers });
+}
+
+const failures: [string, number][] = [
+  ['FORMERR', 1],
+  ['SERVFAIL', 2],
+  ['NOTIMP', 4],
+  ['REFUSED', 5],
+];
+
+/** The reply of a server that does not resolve the name. */
+function failureOf(query: Buffer, rcode: number): Buffer {
+  const reply = replyOf(query, '203.0.113.66').subarray(0, query.length);
+  reply.writeUInt8(rcode, 3);
+  reply.fill(0, 6, 12);
+  return reply;
 }
 
 /** A UDP server at a loopback address, which answers by `respond`. @returns the port, and its queries */
@@ -61,6 +76,17 @@ describe('a query', () => {
     expect(addressesIn(await forward(queryOf(name), [one, two], 'udp', port))).toEqual(['192.168.50.9']);
     expect(queries).toHaveLength(2);
     expect(first.queries).toHaveLength(0);
+  });
+
+  test.each(failures)('goes to the next server if the first replies %s', async (_, rcode) => {
+    const { port } = await startServer(two, (query) => [replyOf(query, '192.168.50.9')]);
+    const { queries } = await startServer(one, (query) => [failureOf(query, rcode)], port);
+    const forward = createForwarder();
+    for (let times = 0; times < 2; times += 1) {
+      expect(addressesIn(await forward(queryOf(name), [one, two], 'udp', port))).toEqual(['192.168.50.9']);
+    }
+    expect(queries).toHaveLength(1);
+    expect(rcodeOf((await forward(queryOf(name), [one], 'udp', port)) ?? Buffer.alloc(12))).toBe(rcode);
   });
 
   test('is repeated if a server is silent', async () => {
@@ -166,10 +192,22 @@ describe('a server of names', () => {
     expect(addressesIn(answered)).toEqual(['192.168.50.10']);
   });
 
-  test('replies that it failed if no server replies', async () => {
+  test('replies NOTAUTH without the question if no server replies', async () => {
     const { port } = await startServer(two, () => []);
-    const [reply = Buffer.alloc(12)] = await askUdp(await serve([one], port), [queryOf(name)]);
-    expect(rcodeOf(reply)).toBe(2);
-    expect(reply.readUInt16BE(0)).toBe(77);
+    const served = await serve([one], port);
+    const [reply] = await askUdp(served, [queryOf(name)]);
+    expect(reply).toEqual(Buffer.from([0, 77, 0x81, 9, 0, 0, 0, 0, 0, 0, 0, 0]));
+    const [withEdns = Buffer.alloc(12)] = await askUdp(served, [queryOf(name, 'A', { additionals: [edns(1232)] })]);
+    expect(rcodeOf(withEdns)).toBe(9);
+    expect(decode(withEdns)).toMatchObject({ questions: [], additionals: [{ type: 'OPT', udpPayloadSize: 1232 }] });
+  });
+
+  test.each(failures)('replies so to %s, and passes on what a server without EDNS may reply', async (_, rcode) => {
+    const { port } = await startServer(one, (query) => [failureOf(query, rcode)]);
+    const served = await serve([one], port);
+    const [plain = Buffer.alloc(12)] = await askUdp(served, [queryOf(name)]);
+    expect(rcodeOf(plain)).toBe(9);
+    const [withEdns = Buffer.alloc(12)] = await askUdp(served, [queryOf(name, 'A', { additionals: [edns(1232)] })]);
+    expect(rcodeOf(withEdns)).toBe(rcode === 5 ? 9 : rcode);
   });
 });
