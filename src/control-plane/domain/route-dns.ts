@@ -1,6 +1,7 @@
 import type { RouteDns } from '../../contract/network.ts';
 import { InvalidValue } from '../../core/errors/index.ts';
 import { parseDomain } from '../../core/names/domain.ts';
+import { isReserved } from '../../core/names/split-dns.ts';
 import { covers, familyOf, type Prefix, parseAddress, parsePrefix } from '../../core/net/cidr.ts';
 import type { ReadField } from './field-rules.ts';
 
@@ -40,6 +41,9 @@ export function readRouteDns(
       const domains = entry.domains.map((text, place) => {
         const field = `${at}.domains.${place}`;
         const domain = parseDomain(text, field);
+        if (isReserved(domain)) {
+          throw new InvalidValue(field, text, 'is reserved', 'give a domain that the DNS servers of the LAN have');
+        }
         const other = routeOf.get(domain);
         if (other !== undefined) {
           throw new InvalidValue(field, text, `is a domain of ${other} already`, 'list it once in the network');

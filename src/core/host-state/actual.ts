@@ -60,6 +60,8 @@ export interface OtherDomain {
   readonly domain: string;
   /** Null if the domain is of the resolver's own settings. */
   readonly link: string | null;
+  /** Set for a search domain, such as one from a DHCP server. */
+  readonly isSearch?: true;
 }
 
 export interface LinkDnsSettings {

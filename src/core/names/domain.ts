@@ -8,8 +8,11 @@ const domainPattern =
   /^(?:[a-z0-9](?:[a-z0-9_-]{0,61}[a-z0-9])?\.)+(?!\d+$|0x[0-9a-f]*$)[a-z0-9](?:[a-z0-9_-]{0,61}[a-z0-9])?$/;
 /** domainToASCII would decode "%", and end at "/". */
 const unicodePattern = /^[a-z0-9._\-\u0080-\u{10ffff}]+$/u;
-/** Not names of the DNS of a LAN: RFC 6761, 6762 and 7686. */
-const specialTails: readonly string[] = ['localhost', 'local', 'invalid', 'onion', 'test'];
+/**
+ * Not names of the DNS of a LAN: RFC 6761 and 7686. Many Active Directory domains end in `local`,
+ * which RFC 6762 reserves, and systemd-resolved sends those with two labels to a server (252).
+ */
+const specialTails: readonly string[] = ['localhost', 'invalid', 'onion', 'test'];
 
 /**
  * Parses a DNS domain, and returns it in lower case without a trailing dot. A name in Unicode

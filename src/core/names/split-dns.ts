@@ -40,7 +40,12 @@ export interface DomainReport {
 }
 
 /** The names of peers, and reverse zones, of which the route determines its own. */
-const reserved: readonly string[] = [peerDomain, 'in-addr.arpa', 'ip6.arpa'];
+const reserved: readonly string[] = [peerDomain, 'arpa'];
+
+/** True for a domain that is of no LAN, whatever its servers. */
+export function isReserved(domain: string): boolean {
+  return reserved.some((each) => isBelow(domain, each));
+}
 
 /** The domains behind a route, reverse zones included, that this host resolves by its servers. */
 export interface ForwardedDomains {
@@ -143,7 +148,7 @@ function judgeEntry({ route, servers: all, domains }: RouteDns, inputs: SplitDns
 }
 
 function findConflict(domain: string, { names, suffixes, others }: SplitDnsInputs): string | null {
-  if (reserved.some((each) => isBelow(domain, each))) return 'it is not a domain that a LAN resolves';
+  if (isReserved(domain)) return 'it is not a domain that a LAN resolves';
   if (suffixes.includes(domain)) {
     return 'it is a public suffix, under which anyone may register names';
   }

@@ -22,6 +22,8 @@ export function chooseDns(
   { map, reports, keptOutside, constraints: { underlay, newerLinks } }: ChosenRoutes,
 ): Pick<Desired, 'dns' | 'ownsDns' | 'served' | 'domains'> {
   const { entries, suffixes, needed, resolver, isOwn, refused } = names;
+  // A network that joined later yields, and so does the search domain that a DHCP server gave.
+  const uplinks = new Set([...underlay.uplinks, ...(underlay.uplinks6 ?? [])]);
   const subnets = [...underlay.connected, ...underlay.routed].map(({ prefix }) => prefix);
   const domains = [`${label}.${peerDomain}`, ...findReverseZones(map.cidr, subnets)];
   const unusable = findObstacle(options, names);
@@ -32,8 +34,9 @@ export function chooseDns(
     outside: keptOutside.map(({ address }) => address),
     names: needed,
     suffixes,
-    // A network that joined later yields.
-    others: (resolver?.others ?? []).filter(({ link }) => link === null || !newerLinks.includes(link)),
+    others: (resolver?.others ?? []).filter(
+      ({ link, isSearch }) => link === null || !(newerLinks.includes(link) || (isSearch && uplinks.has(link))),
+    ),
     local: [map.cidr, ...subnets],
     unusable,
   });

@@ -107,8 +107,9 @@ function composeSettings({ ofManager, ofLink, index, names }: ReadSettings): Omi
   };
   return {
     own: isSet ? settings : null,
-    others: others.map(([at, domain]) => ({
+    others: others.map(([at, domain, isRouting]) => ({
       domain: String(domain).toLowerCase(),
+      ...(isRouting !== true && { isSearch: true as const }),
       link: at === 0 ? null : (names.get(Number(at)) ?? `number ${at}`),
     })),
   };

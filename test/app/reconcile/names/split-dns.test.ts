@@ -90,6 +90,23 @@ describe('a pass sets the DNS servers of the interface', () => {
     expect(await reasons(simulated)).toEqual([expect.stringContaining('systemd-resolved')]);
   });
 
+  it('if a DHCP server gave the domain as a search domain, but not if another VPN has it', async () => {
+    const { simulated } = await startHost();
+    const { underlay } = simulated.actual;
+    const others = [{ domain: 'corp.example', link: 'eth0', isSearch: true as const }];
+    simulated.actual = {
+      ...simulated.actual,
+      underlay: { ...underlay, uplinks: ['eth0'] },
+      dns: { own: null, others, isServing: false },
+    };
+    await run(simulated);
+    expect(simulated.actual.dns?.own).toEqual(settingsOf(dns));
+    simulated.actual = { ...simulated.actual, underlay: { ...underlay, uplinks: ['eth1'] } };
+    await run(simulated);
+    expect(simulated.actual.dns?.own).toBeNull();
+    expect(await reasons(simulated)).toEqual(['the interface eth0 has it']);
+  });
+
   it('not for a domain that contains the control plane', async () => {
     const { simulated } = await startHost({ service: { ...service, url: 'https://cp.corp.example' } });
     await run(simulated);

@@ -163,9 +163,15 @@ describe('a 422 names the entry and the value', () => {
     ],
     [
       'a reserved name',
-      [{ ...office, domains: ['printer.local'] }],
+      [{ ...office, domains: ['printer.test'] }],
       'route_dns.0.domains.0',
-      '"printer.local" ends in "local", which is reserved; give a domain of the DNS',
+      '"printer.test" ends in "test", which is reserved; give a domain of the DNS',
+    ],
+    [
+      'the domain of peers',
+      [{ ...office, domains: ['x.cpn.internal'] }],
+      'route_dns.0.domains.0',
+      '"x.cpn.internal" is reserved; give a domain that the DNS servers of the LAN have',
     ],
     [
       'a label too long',

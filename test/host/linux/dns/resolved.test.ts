@@ -59,7 +59,7 @@ describe('the settings of systemd-resolved', () => {
         ...{ isDefaultRoute: false, dnssec: 'no', dnsOverTls: 'no' },
       },
       others: [
-        { domain: 'lan.example', link: 'eth0' },
+        { domain: 'lan.example', link: 'eth0', isSearch: true },
         { domain: 'global.example', link: null },
         { domain: 'gone.example', link: 'number 99' },
       ],
