@@ -105,6 +105,19 @@ describe('the daemon', () => {
     expect(simulated.served).toBeNull();
   });
 
+  it('serves on while systemd-resolved does not reply', async () => {
+    const { simulated, triggers, run, ask } = await startHost();
+    await run();
+    await run();
+    const { dns = null } = simulated.actual;
+    simulated.actual = { ...simulated.actual, dns: null };
+    await run();
+    expect(ask('edge.office.cpn.internal')).toMatchObject(found('10.77.0.2'));
+    simulated.actual = { ...simulated.actual, dns };
+    await run();
+    expect(triggers).toHaveLength(1);
+  });
+
   it('leaves the settings to the servers behind routes if the port is taken, and tries again', async () => {
     const { simulated, run } = await startHost();
     const { serveNames } = simulated.tools.host;

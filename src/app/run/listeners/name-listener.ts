@@ -34,6 +34,8 @@ export class NameListener implements PassListener {
 
   async onPass({ evaluation }: Pass): Promise<void> {
     const served = evaluation?.desired.served;
+    // A resolver that does not reply keeps its settings, and continues to query this server.
+    if (!served && evaluation?.actual.dns === null) return;
     if (!served) return this.#stop();
     const { membership, labels } = evaluation.state;
     this.#forwarded = served.forwarded;
