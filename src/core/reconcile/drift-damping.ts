@@ -92,7 +92,8 @@ export function haveSameAim(one: Aimed, other: Aimed): boolean {
 }
 
 function describeAim({ desired, actual }: Aimed): string {
-  const { config, routes, rules, firewall, ingress, sysctls, hosts } = desired;
+  const { config, routes, rules, firewall, ingress, sysctls, hosts, dns } = desired;
   const places = routes.map(placeRoutes(desired, actual));
-  return JSON.stringify([config, routes, places, rules, firewall, ingress.map(({ link }) => link), sysctls, hosts]);
+  const links = ingress.map(({ link }) => link);
+  return JSON.stringify([config, routes, places, rules, firewall, links, sysctls, hosts, dns]);
 }

@@ -172,6 +172,10 @@ describe('the aim of two passes', () => {
     ['interfaces whose forwarding it needs', { ingress: [{ link: 'eth9', closed: null, opening: null as never }] }],
     ['settings of the kernel', { sysctls: { 'net.ipv4.conf.all.src_valid_mark': '1' } }],
     ['names in the hosts file', { hosts: '# cpn0' }],
+    [
+      'servers of names',
+      { dns: { servers: [{ address: edge.address, port: 553 }], domains: ['office.cpn.internal'] } },
+    ],
   ])('is another with other %s', (_, changed) => {
     const here = aim(laptop);
     expect(haveSameAim(here, { ...here, desired: { ...here.desired, ...changed } })).toBe(false);
