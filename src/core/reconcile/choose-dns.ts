@@ -1,6 +1,15 @@
-import type { NetworkMap } from '../map/model.ts';
+import type { LinkDnsSettings } from '../host-state/actual.ts';
+import type { NetworkMap, RouteDns } from '../map/model.ts';
 import { peerDomain } from '../names/hosts-block.ts';
-import { type DomainReport, type LinkDns, type SplitDnsInputs, splitDns } from '../names/split-dns.ts';
+import {
+  type DnsServer,
+  type DomainReport,
+  dnsPort,
+  formatServer,
+  type LinkDns,
+  type SplitDnsInputs,
+  splitDns,
+} from '../names/split-dns.ts';
 import { findReverseZones, namesPort } from '../names/zone.ts';
 import type { Prefix } from '../net/cidr.ts';
 import type { RouteConstraints } from '../routing/guard.ts';
@@ -21,14 +30,16 @@ export function chooseDns(
   { options, names, label, self }: Pick<DesiredInputs, 'options' | 'names' | 'label' | 'self'>,
   { map, reports, keptOutside, constraints: { underlay, newerLinks } }: ChosenRoutes,
 ): Pick<Desired, 'dns' | 'ownsDns' | 'served' | 'domains'> {
-  const { entries, suffixes, needed, resolver, isOwn, refused } = names;
+  const { entries, suffixes, needed, resolver, refused } = names;
+  const own = { address: self.address, port: namesPort };
+  const isOwn = names.isOwn || isRecognized(resolver?.own ?? null, [own, ...entries.flatMap(serversOf)]);
   // A network that joined later yields, and so does the search domain that a DHCP server gave.
   const uplinks = new Set([...underlay.uplinks, ...(underlay.uplinks6 ?? [])]);
   const subnets = [...underlay.connected, ...underlay.routed].map(({ prefix }) => prefix);
   const domains = [`${label}.${peerDomain}`, ...findReverseZones(map.cidr, subnets)];
-  const unusable = findObstacle(options, names);
+  const unusable = findObstacle(options, { resolver, isOwn });
   const { dns, forwarded, report } = splitDns({
-    own: resolver?.isServing ? { server: { address: self.address, port: namesPort }, domains } : null,
+    own: resolver?.isServing ? { server: own, domains } : null,
     entries,
     untaken: findUntaken(reports),
     outside: keptOutside.map(({ address }) => address),
@@ -49,6 +60,20 @@ export function chooseDns(
   return { dns: null, ownsDns: isOwn, served: null, domains: report.map((each) => refuse(each, refused)) };
 }
 
+/**
+ * True if settings can only be ours: servers of the network, for routing domains alone. An older
+ * version writes a state without `ownsDns`.
+ */
+function isRecognized(found: LinkDnsSettings | null, servers: readonly DnsServer[]): boolean {
+  if (found === null || found.servers.length === 0 || found.isDefaultRoute) return false;
+  const known = servers.map(formatServer);
+  return found.servers.every((each) => known.includes(each)) && found.domains.every((each) => each.startsWith('~'));
+}
+
+function serversOf({ servers }: RouteDns): DnsServer[] {
+  return servers.map((address) => ({ address, port: dnsPort }));
+}
+
 function isSame({ servers, domains }: LinkDns, refused: LinkDns): boolean {
   return sameData({ servers, domains }, { servers: refused.servers, domains: refused.domains });
 }
@@ -59,8 +84,10 @@ function refuse(report: DomainReport, { lost }: NonNullable<NameConstraints['ref
 }
 
 /** Why this host can set no domain; null if it can. */
-function findObstacle({ dns }: DesiredInputs['options'], names: NameConstraints): SplitDnsInputs['unusable'] {
-  const { resolver, isOwn } = names;
+function findObstacle(
+  { dns }: DesiredInputs['options'],
+  { resolver, isOwn }: Pick<NameConstraints, 'resolver' | 'isOwn'>,
+): SplitDnsInputs['unusable'] {
   if (!dns) return 'this host takes none (--no-dns)';
   if (!resolver) return 'it needs systemd-resolved, which does not run on this host, or does not show its settings';
   return resolver.own !== null && !isOwn ? 'another program has set DNS servers on the interface' : null;

@@ -73,6 +73,19 @@ describe('a pass sets the DNS servers of the interface', () => {
     expect(simulated.actual.dns?.own).toEqual(theirs);
   });
 
+  it('over its own after an older version wrote the state', async () => {
+    const { simulated } = await startHost();
+    await run(simulated);
+    const { ownsDns: _, ...older } = await simulated.state();
+    await simulated.tools.store.write(older);
+    const settings = settingsOf(dns);
+    const before = { ...settings, servers: ['10.77.0.1:553', ...settings.servers], domains: ['~former.example'] };
+    simulated.actual = { ...simulated.actual, dns: { own: before, others: [], isServing: false } };
+    await run(simulated);
+    expect(simulated.actual.dns?.own).toEqual(settings);
+    expect(await reasons(simulated)).toEqual([null]);
+  });
+
   it('not without the option, and removes them with it', async () => {
     const { simulated } = await startHost();
     await run(simulated);
