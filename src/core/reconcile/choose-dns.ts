@@ -38,7 +38,11 @@ export function chooseDns(
   const subnets = [...underlay.connected, ...underlay.routed].map(({ prefix }) => prefix);
   const domains = [`${label}.${peerDomain}`, ...findReverseZones(map.cidr, subnets)];
   const unusable = findObstacle(options, { resolver, isOwn });
-  const { dns, forwarded, report } = splitDns({
+  const {
+    dns,
+    forwarded,
+    report: split,
+  } = splitDns({
     own: resolver?.isServing ? { server: own, domains } : null,
     entries,
     untaken: findUntaken(reports),
@@ -51,6 +55,7 @@ export function chooseDns(
     local: [map.cidr, ...subnets],
     unusable,
   });
+  const report = unusable === null && !resolver?.isServing ? [unserved(domains), ...split] : split;
   if (refused === null) {
     const served = unusable === null ? { label, forwarded } : null;
     return { dns, ownsDns: isOwn, served, domains: report };
@@ -58,6 +63,11 @@ export function chooseDns(
   // Without the daemon as a server, the settings may work.
   if (dns === null || !isSame(dns, refused)) return { dns, ownsDns: isOwn, served: null, domains: report };
   return { dns: null, ownsDns: isOwn, served: null, domains: report.map((each) => refuse(each, refused)) };
+}
+
+function unserved([domain = '']: readonly string[]): DomainReport {
+  const reason = 'the daemon of this host does not serve it: start it with systemctl start cpn, or see its log';
+  return { domain, route: null, servers: [], state: 'refused', reason };
 }
 
 /**

@@ -7,7 +7,7 @@ import type { SocketEndpoint } from '../../core/net/endpoint.ts';
 /** Milliseconds until a query is repeated, and in all: resolvers wait for 5 s. */
 const everyMs = 500;
 const withinMs = 4_000;
-/** Queries that wait for a reply. Further ones are not forwarded. */
+/** Queries that wait for a reply. One more ends the oldest, which its client may repeat. */
 const mostWaiting = 128;
 const dnsPort = 53;
 /** A query or reply over TCP follows its length (RFC 1035, 4.2.2). */
@@ -37,19 +37,22 @@ type Send = (query: Buffer, server: SocketEndpoint, signal: AbortSignal) => Prom
  */
 export function createForwarder(): Forwarder {
   const preferred = new Map<string, Address>();
-  let waiting = 0;
+  const waiting = new Set<AbortController>();
   return async (query, servers, transport, port = dnsPort) => {
-    if (waiting >= mostWaiting || servers.length === 0) return null;
-    waiting += 1;
+    if (servers.length === 0) return null;
+    const [oldest] = waiting;
+    if (waiting.size >= mostWaiting) oldest?.abort();
+    const ended = new AbortController();
+    waiting.add(ended);
     const name = servers.join();
     const first = preferred.get(name);
     const inOrder = servers.toSorted((one, other) => Number(other === first) - Number(one === first));
     try {
-      const found = await sendToAny(query, inOrder, port, transport === 'udp' ? sendUdp : sendTcp);
+      const found = await sendToAny(query, inOrder, { port, ended, send: transport === 'udp' ? sendUdp : sendTcp });
       if (found !== null && !isFailure(found.reply)) preferred.set(name, found.server);
       return found?.reply ?? null;
     } finally {
-      waiting -= 1;
+      waiting.delete(ended);
     }
   };
 }
@@ -60,17 +63,20 @@ interface FoundReply {
 }
 
 /** Earlier queries go on while later ones are sent: a server may be slow. */
-function sendToAny(query: Buffer, servers: readonly Address[], port: number, send: Send): Promise<FoundReply | null> {
+function sendToAny(
+  query: Buffer,
+  servers: readonly Address[],
+  { port, ended, send }: { readonly port: number; readonly ended: AbortController; readonly send: Send },
+): Promise<FoundReply | null> {
   return new Promise((resolve) => {
-    const ended = new AbortController();
     let [sent, refused] = [0, 0];
     let failure: FoundReply | null = null;
     let timer: NodeJS.Timeout;
     const end = (found: FoundReply | null) => {
       clearTimeout(timer);
       clearTimeout(deadline);
-      ended.abort();
       resolve(found);
+      ended.abort();
     };
     const sendNext = () => {
       const server = servers[sent % servers.length] as Address;
@@ -87,6 +93,7 @@ function sendToAny(query: Buffer, servers: readonly Address[], port: number, sen
       });
     };
     const deadline = setTimeout(() => end(failure), withinMs);
+    ended.signal.addEventListener('abort', () => end(failure), { once: true });
     sendNext();
   });
 }
@@ -105,8 +112,10 @@ function sendUdp(query: Buffer, { host, port }: SocketEndpoint, signal: AbortSig
     signal.addEventListener('abort', () => end(null), { once: true });
     socket.on('error', () => end(null));
     // A connected socket receives only from its server, and an error if that refuses the port.
-    socket.connect(port, host, () => {
-      if (isOpen) socket.send(sent, (error) => error && end(null));
+    // Called also after a failure, such as a prohibit route, where `send` would throw.
+    socket.connect(port, host, (error?: Error) => {
+      if (error) end(null);
+      else if (isOpen) socket.send(sent, (failure) => failure && end(null));
     });
     socket.on('message', (message) => {
       if (isReplyTo(message, sent)) end(withIdOf(message, query));

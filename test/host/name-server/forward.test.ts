@@ -108,6 +108,22 @@ describe('a query', () => {
     expect(addressesIn(await late)).toEqual(['192.168.50.9']);
   });
 
+  test('ends without a reply if the kernel refuses to send it', async () => {
+    for (const server of ['255.255.255.255', '0.0.0.0'].map((text) => address(text))) {
+      expect(await createForwarder()(queryOf(name), [server], 'udp', 9)).toBeNull();
+    }
+  });
+
+  test('ends the oldest of too many, whose server is silent', async () => {
+    const { port } = await startServer(one, () => []);
+    const other = await startServer(two, (query) => [replyOf(query, '192.168.50.9')], port);
+    const forward = createForwarder();
+    const silent = Array.from({ length: 140 }, () => forward(queryOf(name), [one], 'udp', port));
+    expect(addressesIn(await forward(queryOf(name), [two], 'udp', port))).toEqual(['192.168.50.9']);
+    expect(other.queries).toHaveLength(1);
+    expect(await Promise.all(silent)).toEqual(silent.map(() => null));
+  });
+
   test('has no reply if every server refuses the port', async () => {
     const { port } = await startServer(two, () => []);
     expect(await createForwarder()(queryOf(name), [one], 'udp', port)).toBeNull();

@@ -180,13 +180,11 @@ export function findListening({ datagrams, streams }: Sockets, address: Address,
   return { inodes: counted.map(({ inode }) => inode), stranger: counted.length > 0 ? null : (rows[0]?.user ?? null) };
 }
 
-/** True if a system user's socket receives queries at this address itself. */
+/** True if a socket of root receives queries at this address itself. */
 export function isListening(address: Address, port: number, read = readIfThere): boolean {
-  const ports = new Set([port]);
-  const datagrams = parseSockets(['udp', 'udp6'].map((name) => read(`/proc/net/${name}`)).join('\n'), ports);
-  return (
-    findListening({ datagrams: datagrams.filter(({ local }) => local === address), streams: [] }, address, port).inodes
-      .length > 0
+  const tables = ['udp', 'udp6'].map((name) => read(`/proc/net/${name}`)).join('\n');
+  return parseSockets(tables, new Set([port])).some(
+    ({ local, localPort, remote, user }) => local === address && localPort === port && remote === null && user === 0,
   );
 }
 

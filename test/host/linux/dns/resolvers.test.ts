@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseAddress } from '../../../../src/core/net/cidr.ts';
-import { findListening, findServers } from '../../../../src/host/linux/dns/resolvers.ts';
+import { findListening, findServers, isListening } from '../../../../src/host/linux/dns/resolvers.ts';
 import { parseSockets } from '../../../../src/host/linux/socket-table.ts';
 
 /** A row of proc_pid_net(5) for a socket at `local` (in hexadecimal) that takes queries. */
@@ -47,4 +47,18 @@ describe('the servers of a local resolver', () => {
       tunnelled: ['192.168.50.53'],
     });
   });
+});
+
+it('the server of names is a socket of root, at the address itself', () => {
+  const row = (local: string, user: number) =>
+    `  1: ${local}:0229 00000000:0000 07 00000000:00000000 00:00000000 00000000 ${user} 0 4242 2 0 0`;
+  const is = (line: string) =>
+    isListening(parseAddress('10.77.0.2'), 553, (path) => (path === '/proc/net/udp' ? `header\n${line}\n` : ''));
+  expect(is(row('02004D0A', 0))).toBe(true);
+  expect([is(row('02004D0A', 33)), is(row('00000000', 0)), is(row('03004D0A', 0)), is('')]).toEqual([
+    false,
+    false,
+    false,
+    false,
+  ]);
 });
