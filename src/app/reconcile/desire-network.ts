@@ -104,7 +104,8 @@ function desireNetwork(inputs: DesireInputs): DesiredNetwork {
         names: {
           entries: routeDnsOf(state.membership.map, state.membership.text),
           suffixes: inputs.suffixes,
-          needed: neededNames(state),
+          needed: [...neededNames(state), ...others.flatMap((other) => other.names)],
+          networks: others.map((other) => other.interface),
           resolver: observed.dns,
           isOwn: state.ownsDns === true,
           refused: inputs.refusedDns,
@@ -189,6 +190,7 @@ export function othersOf({ interface: link, options }: State, states: readonly S
       isConnector: isForwarder(other),
       reached: mayTunnel && other.enabled && isJoined(other) ? findReached(other) : { api: [], endpoints: [] },
       listenPort: other.options.listenPort,
+      names: other.enabled && isJoined(other) ? neededNames(other) : [],
       address: other.membership?.peer.address ?? null,
     }));
 }

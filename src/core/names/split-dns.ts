@@ -74,6 +74,8 @@ export interface SplitDnsInputs {
   readonly suffixes: readonly string[];
   /** Domains of the resolver that are not of this network. */
   readonly others: readonly OtherDomain[];
+  /** The interfaces of other networks, whose domains hold for all names below them. */
+  readonly networks: readonly string[];
   /** Prefixes whose reverse zones stay with the other resolvers of this host. */
   readonly local: readonly Prefix[];
   /** Why this host can set no domain; null if it can. */
@@ -147,13 +149,17 @@ function judgeEntry({ route, servers: all, domains }: RouteDns, inputs: SplitDns
   };
 }
 
-function findConflict(domain: string, { names, suffixes, others }: SplitDnsInputs): string | null {
+function findConflict(domain: string, { names, suffixes, others, networks }: SplitDnsInputs): string | null {
   if (isReserved(domain)) return 'it is not a domain that a LAN resolves';
   if (suffixes.includes(domain)) {
     return 'it is a public suffix, under which anyone may register names';
   }
   const name = names.find((each) => isBelow(each, domain));
   if (name !== undefined) return `it contains ${name}, which this host needs for the tunnel`;
+  const above = others.find(
+    ({ link, domain: each }) => link !== null && networks.includes(link) && isBelow(domain, each),
+  );
+  if (above !== undefined) return `the interface ${above.link} has ${above.domain === domain ? 'it' : above.domain}`;
   return describeOther(domain, others);
 }
 

@@ -30,7 +30,7 @@ export function chooseDns(
   { options, names, label, self }: Pick<DesiredInputs, 'options' | 'names' | 'label' | 'self'>,
   { map, reports, keptOutside, constraints: { underlay, newerLinks } }: ChosenRoutes,
 ): Pick<Desired, 'dns' | 'ownsDns' | 'served' | 'domains'> {
-  const { entries, suffixes, needed, resolver, refused } = names;
+  const { entries, suffixes, needed, networks, resolver, refused } = names;
   const own = { address: self.address, port: namesPort };
   const isOwn = names.isOwn || isRecognized(resolver?.own ?? null, [own, ...entries.flatMap(serversOf)]);
   // A network that joined later yields, and so does the search domain that a DHCP server gave.
@@ -49,6 +49,7 @@ export function chooseDns(
     outside: keptOutside.map(({ address }) => address),
     names: needed,
     suffixes,
+    networks,
     others: (resolver?.others ?? []).filter(
       ({ link, isSearch }) => link === null || !(newerLinks.includes(link) || (isSearch && uplinks.has(link))),
     ),

@@ -67,8 +67,10 @@ export interface NameConstraints {
   readonly entries: readonly RouteDns[];
   /** Their domains that are public suffixes, such as `co.uk`. */
   readonly suffixes: readonly string[];
-  /** Names that must resolve as before. */
+  /** Names that must resolve as before, those of the other networks of this host included. */
   readonly needed: readonly string[];
+  /** The interfaces of the other networks of this host. */
+  readonly networks: readonly string[];
   /** As observed; undefined if not requested. */
   readonly resolver: ResolverSettings | null | undefined;
   /** True if the DNS settings of the interface are ours. */
@@ -79,7 +81,8 @@ export interface NameConstraints {
 
 /** For a host that resolves no names. */
 export const noNames: NameConstraints = {
-  ...{ entries: [], suffixes: [], needed: [], resolver: undefined, isOwn: false, refused: null },
+  ...{ entries: [], suffixes: [], needed: [], networks: [] },
+  ...{ resolver: undefined, isOwn: false, refused: null },
 };
 
 /** The complete state of a network on this host, which a pass establishes. */

@@ -12,7 +12,8 @@ const behind = (domains: readonly string[], route = lan, servers = [server]): Ro
 
 const inputs: SplitDnsInputs = {
   entries: [behind(['corp.example'])],
-  ...{ own: null, suffixes: [], untaken: new Map(), outside: [], names: [], others: [], local: [], unusable: null },
+  ...{ own: null, suffixes: [], untaken: new Map(), outside: [], names: [], others: [], networks: [], local: [] },
+  unusable: null,
 };
 const reasonsOf = (changes: Partial<SplitDnsInputs>) =>
   splitDns({ ...inputs, ...changes }).report.map(({ reason }) => reason);
@@ -117,6 +118,13 @@ describe('while the daemon serves names', () => {
 });
 
 describe('a domain is refused', () => {
+  test('below that of another network, which would lose names', () => {
+    const entries = [behind(['db.corp.example'])];
+    const others = [{ domain: 'corp.example', link: 'cpn1' }];
+    expect(reasonsOf({ entries, others, networks: ['cpn1'] })).toEqual(['the interface cpn1 has corp.example']);
+    expect(reasonsOf({ entries, others })).toEqual([null]);
+  });
+
   test('as a public suffix', () => {
     expect(reasonsOf({ suffixes: ['corp.example'] })).toEqual([expect.stringContaining('public suffix')]);
   });

@@ -128,6 +128,15 @@ describe('a pass sets the DNS servers of the interface', () => {
     expect(await reasons(simulated)).toEqual(['it contains cp.corp.example, which this host needs for the tunnel']);
   });
 
+  it('not for a domain that contains what another network needs', async () => {
+    const { simulated } = await startHost();
+    const other = joinedTo(mapAt('"1"', []), { service: { ...service, url: 'https://cp.corp.example' } });
+    await simulated.tools.store.write({ ...other, interface: 'cpn1' });
+    await run(simulated);
+    expect(simulated.actual.dns?.own).toBeNull();
+    expect(await reasons(simulated)).toEqual(['it contains cp.corp.example, which this host needs for the tunnel']);
+  });
+
   it('and the tunnel is up if that fails', async () => {
     const { simulated, warnings } = await startHost();
     simulated.refusesStep = (step) => step.do === 'set-dns';
