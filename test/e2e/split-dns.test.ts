@@ -68,7 +68,7 @@ async function settings(): Promise<Record<string, string[]>> {
 const direct = { dns: [server], domain: domains, rest: ['no', 'no', 'no'] };
 /** While the daemon runs. */
 const served = {
-  dns: [server, '10.77.0.2:553'].toSorted(),
+  dns: ['10.77.0.2:553'],
   domain: [...domains, ...ownDomains].toSorted(),
   rest: ['no', 'no', 'no'],
 };
@@ -172,6 +172,11 @@ describe('a domain behind a route', () => {
     );
     expect(await uplink.countQuestions('newcomer.office.cpn.internal')).toBe(0);
     expect(await resolved.query('www.example')).toEqual(['192.0.2.80']);
+    await second.stop();
+    expect(await resolved.query('dead.second.example')).toEqual(['ESERVFAIL']);
+    expect(await lanDns.countQuestions('dead.second.example')).toBe(0);
+    expect(await resolved.query('laptop.office.cpn.internal')).toEqual(['10.77.0.2']);
+    expect(await lanDns.countQuestions('laptop.office.cpn.internal')).toBe(0);
   });
 
   it('has the names of peers while a server behind a route refuses its queries', async () => {
@@ -186,8 +191,8 @@ describe('a domain behind a route', () => {
   });
 
   it('resolves without the daemon, which is used again once it runs', async () => {
-    daemon.process.signal('SIGKILL');
     await daemon.stop();
+    expect(await settings()).toEqual(direct);
     await resolved.resolvectl(['flush-caches']);
     expect(await resolved.query(name)).toEqual(['192.168.50.9']);
     daemon = await startDaemon(laptop);

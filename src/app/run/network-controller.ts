@@ -72,6 +72,7 @@ export class NetworkController {
     }
     this.#update.close();
     await Promise.all(running);
+    for (const listener of this.#listeners) await listener.onEnd?.();
   }
 
   get status(): LoopStatus {

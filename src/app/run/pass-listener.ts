@@ -12,6 +12,8 @@ export interface PassListener {
   onResult?(problem: unknown): void;
   /** Called once at the start; resolves when `signal` aborts. */
   run?(signal: AbortSignal): Promise<void>;
+  /** Called once after the last pass. */
+  onEnd?(): Promise<void>;
   /** Called for each host event. True if another interface's event is as urgent as our own's. */
   onEvent?(event: HostEvent): boolean;
   /** Called when observations from outside this host may be outdated. */

@@ -85,9 +85,10 @@ export interface SplitDnsInputs {
 /**
  * Chooses the domains that this host resolves through the tunnel, with the reverse zones of their
  * routes. An interface has one list of servers for all its domains (systemd-resolved.service(8)).
- * While the daemon serves names, it is the first server, and forwards each query to the servers of
- * its domain. The servers of the first usable entry follow: they resolve its domains without the
- * daemon, too. Without the daemon, only that entry is used, and those with the same servers.
+ * While the daemon serves names, it is the only server, and forwards each query to the servers of
+ * its domain: after one failure, the resolver would turn to the next server with all domains, names
+ * of peers included. Without the daemon, only the first usable entry is used, and those with the same
+ * servers.
  */
 export function splitDns(inputs: SplitDnsInputs): {
   readonly dns: LinkDns | null;
@@ -120,7 +121,7 @@ export function splitDns(inputs: SplitDnsInputs): {
   const domains = [...names, ...forwarded.filter(({ servers }) => isReached(servers)).flatMap((each) => each.domains)];
   const all = [...ofPeers, ...report];
   if (domains.length === 0) return { dns: null, forwarded, report: all };
-  const servers = [...(own === null ? [] : [own.server]), ...direct.map((address) => ({ address, port: dnsPort }))];
+  const servers = own === null ? direct.map((address) => ({ address, port: dnsPort })) : [own.server];
   return { dns: { servers, domains: [...new Set(domains)].toSorted() }, forwarded, report: all };
 }
 

@@ -38,11 +38,7 @@ export function chooseDns(
   const subnets = [...underlay.connected, ...underlay.routed].map(({ prefix }) => prefix);
   const domains = [`${label}.${peerDomain}`, ...findReverseZones(map.cidr, subnets)];
   const unusable = findObstacle(options, { resolver, isOwn });
-  const {
-    dns,
-    forwarded,
-    report: split,
-  } = splitDns({
+  const inputs: SplitDnsInputs = {
     own: resolver?.isServing ? { server: own, domains } : null,
     entries,
     untaken: findUntaken(reports),
@@ -55,10 +51,11 @@ export function chooseDns(
     ),
     local: [map.cidr, ...subnets],
     unusable,
-  });
+  };
+  const { dns, forwarded, report: split } = splitDns(inputs);
   const report = unusable === null && !resolver?.isServing ? [unserved(domains), ...split] : split;
   if (refused === null) {
-    const served = unusable === null ? { label, forwarded } : null;
+    const served = unusable === null ? { label, forwarded, afterwards: splitDns({ ...inputs, own: null }).dns } : null;
     return { dns, ownsDns: isOwn, served, domains: report };
   }
   // Without the daemon as a server, the settings may work.

@@ -148,6 +148,8 @@ export interface Desired extends TunnelRoutes {
 export interface ServedNetwork {
   readonly label: string;
   readonly forwarded: readonly ForwardedDomains[];
+  /** The DNS settings of the interface once the daemon ends. */
+  readonly afterwards: LinkDns | null;
 }
 
 /** How a host with a full tunnel treats IPv6. A full tunnel carries only IPv4. */

@@ -40,7 +40,7 @@ describe('the daemon', () => {
     expect(simulated.actual.dns?.own?.servers).toEqual(['192.168.50.53']);
     await run();
     expect(simulated.actual.dns?.own).toMatchObject({
-      servers: ['10.77.0.1:553', '192.168.50.53'],
+      servers: ['10.77.0.1:553'],
       domains: ['~0.77.10.in-addr.arpa', '~50.168.192.in-addr.arpa', '~corp.example', '~office.cpn.internal'],
     });
     await run();
@@ -131,6 +131,19 @@ describe('the daemon', () => {
     simulated.tools.host.serveNames = serveNames;
     await run();
     expect(simulated.served).not.toBeNull();
+  });
+
+  it('leaves the resolver to the servers behind routes when the daemon ends', async () => {
+    const { simulated, listener, run } = await startHost();
+    await run();
+    await run();
+    await listener.onEnd();
+    expect(simulated.actual.dns?.own).toMatchObject({
+      servers: ['192.168.50.53'],
+      domains: ['~50.168.192.in-addr.arpa', '~corp.example'],
+    });
+    simulated.refusesStep = () => true;
+    await listener.onEnd();
   });
 
   it('stops with the daemon, and does not start again', async () => {

@@ -77,10 +77,10 @@ describe('while the daemon serves names', () => {
   const dc = address('172.20.0.53');
   const entries = [behind(['corp.example']), behind(['dc.example'], other, [dc])];
 
-  test('it is the first server, for all domains, and forwards each to its own servers', () => {
+  test('it is the only server, for all domains, and forwards each to its own servers', () => {
     expect(splitDns({ ...inputs, own, entries })).toMatchObject({
       dns: {
-        servers: [own.server, at(server)],
+        servers: [own.server],
         domains: [
           ...['0.77.10.in-addr.arpa', '20.172.in-addr.arpa', '50.168.192.in-addr.arpa'],
           ...['corp.example', 'dc.example', 'office.cpn.internal'],

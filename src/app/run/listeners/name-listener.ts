@@ -1,7 +1,7 @@
 import { expectCpnError } from '../../../core/errors/index.ts';
 import type { NetworkMap } from '../../../core/map/model.ts';
 import { assignLabels, type PeerLabels } from '../../../core/names/hosts-label.ts';
-import type { ForwardedDomains } from '../../../core/names/split-dns.ts';
+import type { ForwardedDomains, LinkDns } from '../../../core/names/split-dns.ts';
 import { answer, buildZones, indexZones, type Question, type Zones } from '../../../core/names/zone.ts';
 import type { Address } from '../../../core/net/cidr.ts';
 import type { NameServer } from '../../../host/host.ts';
@@ -16,6 +16,7 @@ import { TransitionLogger } from '../transition-logger.ts';
  */
 export class NameListener implements PassListener {
   readonly #tools: Pick<Tools, 'host'>;
+  readonly #link: string;
   readonly #onStart: () => void;
   readonly #transitions: TransitionLogger;
   #isEnded = false;
@@ -23,10 +24,13 @@ export class NameListener implements PassListener {
   #built: { readonly map: NetworkMap; readonly labels: readonly PeerLabels[]; readonly label: string } | null = null;
   #zones: Zones = new Map();
   #forwarded: readonly ForwardedDomains[] = [];
+  /** Undefined if the resolver does not use this server. */
+  #afterwards: LinkDns | null | undefined;
 
   /** @param onStart called once names are served: the resolver can then use them */
   constructor(tools: Pick<Tools, 'host' | 'log'>, link: string, onStart: () => void) {
     this.#tools = tools;
+    this.#link = link;
     this.#onStart = onStart;
     const messages = { begins: 'the names of peers are not served', ends: 'the names of peers are served again' };
     this.#transitions = new TransitionLogger(tools.log, { interface: link }, messages);
@@ -36,6 +40,7 @@ export class NameListener implements PassListener {
     const served = evaluation?.desired.served;
     // A resolver that does not reply keeps its settings, and continues to query this server.
     if (!served && evaluation?.actual.dns === null) return;
+    this.#afterwards = this.#server === null ? undefined : served?.afterwards;
     if (!served) return this.#stop();
     const { membership, labels } = evaluation.state;
     this.#forwarded = served.forwarded;
@@ -47,6 +52,19 @@ export class NameListener implements PassListener {
     await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
     this.#isEnded = true;
     await this.#stop();
+  }
+
+  /** Without this server, the resolver would send it queries in vain. */
+  async onEnd(): Promise<void> {
+    const [link, dns, changes] = [this.#link, this.#afterwards, []];
+    if (dns === undefined) return;
+    try {
+      await this.#tools.host.apply(
+        dns === null ? { do: 'revert-dns', link, changes } : { do: 'set-dns', link, dns, changes },
+      );
+    } catch (error) {
+      expectCpnError(error);
+    }
   }
 
   /** Building takes time in proportion to the peers. */
