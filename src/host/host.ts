@@ -148,7 +148,13 @@ export interface NameServing {
 }
 
 /** Finds the answer to a question, or the servers that have it, in the order of preference. */
-export type Answerer = (question: Question) => Answer | { readonly servers: readonly Address[] };
+export type Answerer = (question: Question) => Answer | Forwarding;
+
+export interface Forwarding {
+  readonly servers: readonly Address[];
+  /** True for a name in lower case that other servers of the network resolve, or the daemon itself. */
+  readonly isForeign: (name: string) => boolean;
+}
 
 export interface NameServer {
   /** Stops at once. */

@@ -150,13 +150,8 @@ function sendTcp(query: Buffer, { host, port }: SocketEndpoint, signal: AbortSig
 const failures: readonly number[] = [1, 2, 4, 5];
 
 /** True if the server did not resolve the name, which another one may. */
-export function isFailure(reply: Buffer): boolean {
+function isFailure(reply: Buffer): boolean {
   return failures.includes((reply[3] ?? 0) & 15);
-}
-
-/** True if the server does not resolve the name for this host, in any form of the query. */
-export function isRefusal(reply: Buffer): boolean {
-  return ((reply[3] ?? 0) & 15) === 5;
 }
 
 function withNewId(query: Buffer): Buffer {

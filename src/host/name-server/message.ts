@@ -10,11 +10,8 @@ import {
   TRUNCATED_RESPONSE,
 } from 'dns-packet';
 import type { Answer, Question } from '../../core/names/zone.ts';
-import type { Answerer } from '../host.ts';
+import type { Forwarding } from '../host.ts';
 import type { Transport } from './forward.ts';
-
-/** DNS servers to which a query is forwarded. */
-type Forwarding = Exclude<ReturnType<Answerer>, Answer>;
 
 /** The RCODEs (RFC 1035, 4.1.1). BADVERS has 8 more bits in the OPT record (RFC 6891, 6.1.3). */
 const rcodes = {
@@ -24,7 +21,6 @@ const rcodes = {
   NXDOMAIN: 3,
   NOTIMP: 4,
   REFUSED: 5,
-  NOTAUTH: 9,
   BADVERS: 16,
 } as const;
 type Rcode = keyof typeof rcodes;
@@ -109,24 +105,9 @@ function readQuery(message: Buffer): Query | null {
   return isSame ? { message, question, end, opt: opts[0] ?? null } : null;
 }
 
-/** Without an OPT record in a reply, the resolver takes the server for one without EDNS. */
-const plainOpt = Buffer.from([0, 0, 41, mostBytes >> 8, mostBytes & 255, 0, 0, 0, 0, 0, 0]);
-
-/**
- * The reply to a query that no server resolves. After SERVFAIL or REFUSED, systemd-resolved
- * queries the next server of the interface, and stays with it (252): names of peers would not
- * resolve any more. After another code without the question, its client receives SERVFAIL.
- */
+/** The reply to a query that was forwarded in vain. */
 export function replyFailure(message: Buffer): Buffer {
-  const header = replyHeader(message, 'NOTAUTH');
-  if (!hasEdns(message)) return header;
-  header.writeUInt16BE(1, 10);
-  return Buffer.concat([header, plainOpt]);
-}
-
-/** True if the query has EDNS, which a server may answer with a failure (RFC 6891, 7). */
-export function hasEdns(message: Buffer): boolean {
-  return message.readUInt16BE(10) > 0;
+  return replyHeader(message, 'SERVFAIL');
 }
 
 type Sections = Partial<Omit<Answer, 'rcode'>>;

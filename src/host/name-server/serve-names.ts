@@ -2,8 +2,9 @@ import { createSocket, type Socket } from 'node:dgram';
 import { NamesNotServed } from '../../core/errors/index.ts';
 import { type Address, familyOf } from '../../core/net/cidr.ts';
 import type { Answerer, NameServer } from '../host.ts';
-import { createForwarder, isFailure, isRefusal, type Transport } from './forward.ts';
-import { hasEdns, replyFailure, replyTo } from './message.ts';
+import { createForwarder, type Transport } from './forward.ts';
+import { replyFailure, replyTo } from './message.ts';
+import { withoutForeignAnswers } from './own-answers.ts';
 import { createTcpQueries, type TcpQueries } from './tcp-queries.ts';
 
 /** Bytes of replies that wait for the kernel. Further replies are dropped. */
@@ -41,10 +42,9 @@ export async function serveNames({
   const forward = createForwarder();
   const reply = async (message: Buffer, transport: Transport) => {
     const found = replyTo(message, answer, transport);
-    if (found === null) return null;
-    if (Buffer.isBuffer(found)) return isRefusal(found) ? replyFailure(message) : found;
+    if (found === null || Buffer.isBuffer(found)) return found;
     const forwarded = await forward(message, found.servers, transport, forwardPort);
-    return forwarded === null || isFinal(forwarded, message) ? replyFailure(message) : forwarded;
+    return (forwarded && withoutForeignAnswers(forwarded, found.isForeign)) ?? replyFailure(message);
   };
   let isClosed = false;
   const udp = createSocket({ type: familyOf(address) === 4 ? 'udp4' : 'udp6', ipv6Only: familyOf(address) === 6 });
@@ -71,11 +71,6 @@ export async function serveNames({
     await close();
     throw new NamesNotServed(address, port, error as NodeJS.ErrnoException);
   }
-}
-
-/** False for a failure after which the resolver repeats the query without EDNS. */
-function isFinal(reply: Buffer, query: Buffer): boolean {
-  return isFailure(reply) && (isRefusal(reply) || !hasEdns(query));
 }
 
 function bindUdp(udp: Socket, address: Address, port: number): Promise<number> {

@@ -55,7 +55,7 @@ describe('the daemon', () => {
     const { run, ask } = await startHost();
     await run();
     for (const name of ['corp.example', 'db.Corp.Example', '9.50.168.192.in-addr.arpa']) {
-      expect(ask(name)).toEqual({ servers: ['192.168.50.53'] });
+      expect(ask(name)).toMatchObject({ servers: ['192.168.50.53'] });
     }
     for (const name of ['xcorp.example', 'example', 'other.cpn.internal', '9.51.168.192.in-addr.arpa']) {
       expect(ask(name)).toMatchObject({ rcode: 'REFUSED' });
@@ -68,8 +68,18 @@ describe('the daemon', () => {
     const both = { ...map, routes: [lan, host], routeDns: [...routeDns, entry] };
     const { run, ask } = await startHost({ membership: joinedTo(both).membership });
     await run();
-    expect(ask('x.lab.corp.example')).toEqual({ servers: ['192.168.50.54'] });
-    expect(ask('xlab.corp.example')).toEqual({ servers: ['192.168.50.53'] });
+    expect(ask('x.lab.corp.example')).toMatchObject({ servers: ['192.168.50.54'] });
+    expect(ask('xlab.corp.example')).toMatchObject({ servers: ['192.168.50.53'] });
+  });
+
+  it('does not believe a server behind a route about names of peers', async () => {
+    const { run, ask } = await startHost();
+    await run();
+    const forwarding = ask('db.corp.example');
+    const isForeign = (name: string) => forwarding && 'isForeign' in forwarding && forwarding.isForeign(name);
+    for (const name of ['edge.office.cpn.internal', '2.0.77.10.in-addr.arpa']) expect(isForeign(name)).toBe(true);
+    for (const name of ['db.corp.example', 'www.example', '9.50.168.192.in-addr.arpa'])
+      expect(isForeign(name)).toBe(false);
   });
 
   it('serves a changed map at once, and keeps the name of a peer that was renamed', async () => {
