@@ -2,8 +2,11 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { mostBytes } from './message.ts';
 
+/**
+ * Any user of the host may open connections. One more ends the first one without a query, so that the
+ * host's resolver still gets its reply.
+ */
 const mostConnections = 32;
-const mostOfSource = 4;
 /** Milliseconds until a connection without a further reply is closed. Bytes do not prolong it. */
 const idleMs = 5_000;
 /** The bytes of the length in front of each message (RFC 1035, 4.2.2). */
@@ -25,24 +28,25 @@ export function createTcpQueries(
   reply: (message: Buffer) => Promise<Buffer | null>,
 ): TcpQueries {
   const open = new Set<Socket>();
-  const counts = new Map<string, number>();
+  const busy = new Set<Socket>();
   // Half open, because a client may end its side before the last replies.
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     socket.on('error', () => {});
     const source = socket.remoteAddress;
-    const count = counts.get(source ?? '') ?? 0;
-    if (source === undefined || !isAllowed(source) || count >= mostOfSource) return void socket.destroy();
+    if (source === undefined || !isAllowed(source)) return void socket.destroy();
+    const [oldest] = open;
+    const ending = [...open].find((each) => !busy.has(each)) ?? oldest;
+    if (ending !== undefined && open.size >= mostConnections) {
+      open.delete(ending);
+      ending.destroy();
+    }
     open.add(socket);
-    counts.set(source, count + 1);
-    socket.once('close', () => {
-      open.delete(socket);
-      const left = (counts.get(source) ?? 1) - 1;
-      if (left > 0) counts.set(source, left);
-      else counts.delete(source);
+    socket.once('close', () => open.delete(socket));
+    void serveConnection(socket, async (message) => {
+      busy.add(socket);
+      return reply(message).finally(() => busy.delete(socket));
     });
-    void serveConnection(socket, reply);
   });
-  server.maxConnections = mostConnections;
   const close = () =>
     new Promise<void>((closed) => {
       server.close(() => closed());
