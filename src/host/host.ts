@@ -152,7 +152,7 @@ export type Answerer = (question: Question) => Answer | Forwarding;
 
 export interface Forwarding {
   readonly servers: readonly Address[];
-  /** True for a name in lower case that other servers of the network resolve, or the daemon itself. */
+  /** True for a name in lower case that the daemon or other servers of the network resolve. */
   readonly isForeign: (name: string) => boolean;
 }
 

@@ -67,8 +67,6 @@ export interface OtherDomain {
 export interface LinkDnsSettings {
   /** Addresses, with `:PORT` or `#NAME` where those are set. */
   readonly servers: readonly string[];
-  /** The one in use; null before the first query. */
-  readonly current: string | null;
   /** A routing domain has the prefix `~`, a search domain has none (systemd.network(5)). */
   readonly domains: readonly string[];
   /** False if names outside the domains never go to these servers. */

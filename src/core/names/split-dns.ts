@@ -87,8 +87,8 @@ export interface SplitDnsInputs {
  * routes. An interface has one list of servers for all its domains (systemd-resolved.service(8)).
  * While the daemon serves names, it is the only server, and forwards each query to the servers of
  * its domain: after one failure, the resolver would turn to the next server with all domains, names
- * of peers included. Without the daemon, only the first usable entry is used, and those with the same
- * servers.
+ * of peers included. Without the daemon, only the first usable entry is used, and those with the
+ * same servers.
  */
 export function splitDns(inputs: SplitDnsInputs): {
   readonly dns: LinkDns | null;

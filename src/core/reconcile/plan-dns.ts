@@ -1,5 +1,5 @@
 import type { Actual, LinkDnsSettings } from '../host-state/actual.ts';
-import { dnsPort, formatServer, type LinkDns } from '../names/split-dns.ts';
+import { formatServer, type LinkDns } from '../names/split-dns.ts';
 import { added, type ChangeValue, removed, updated } from './change.ts';
 import type { Desired } from './desired.ts';
 import type { Step } from './step.ts';
@@ -15,18 +15,12 @@ export function planDns(
   if (!dns) return [];
   const own = dns.own;
   if (wanted === null) return own === null || !ownsDns ? [] : [reversal(link, own, 'no domain is behind a route')];
-  if (own !== null && isAsWanted(own, wanted) && usesFirst(own, wanted)) return [];
+  if (own !== null && isAsWanted(own, wanted)) return [];
   const after = describe(settingsOf(wanted));
   const change =
     own === null
       ? added('dns', link, after, 'domains are behind a route')
-      : updated(
-          'dns',
-          link,
-          describe(own),
-          after,
-          isAsWanted(own, wanted) ? otherServer : 'the settings of the interface differ',
-        );
+      : updated('dns', link, describe(own), after, 'the settings of the interface differ');
   return [{ do: 'set-dns', link, dns: wanted, changes: [change] }];
 }
 
@@ -40,7 +34,6 @@ export function settingsOf({ servers, domains }: LinkDns): LinkDnsSettings {
   const routed = domains.map((domain) => `~${domain}`);
   return {
     servers: servers.map(formatServer),
-    current: null,
     domains: routed,
     isDefaultRoute: false,
     dnssec: 'no',
@@ -49,7 +42,7 @@ export function settingsOf({ servers, domains }: LinkDns): LinkDnsSettings {
 }
 
 function isAsWanted(own: LinkDnsSettings, wanted: LinkDns): boolean {
-  const { servers, domains, current: _, ...rest } = settingsOf(wanted);
+  const { servers, domains, ...rest } = settingsOf(wanted);
   const isSame = (one: readonly string[], other: readonly string[]) => one.join() === other.join();
   return (
     isSame(own.servers, servers) &&
@@ -60,21 +53,13 @@ function isAsWanted(own: LinkDnsSettings, wanted: LinkDns): boolean {
   );
 }
 
-const otherServer = 'the resolver uses another server than the daemon';
-
-/** False if the daemon is the first server, but the resolver stays with another one. */
-function usesFirst({ current }: LinkDnsSettings, { servers: [first] }: LinkDns): boolean {
-  return current === null || first === undefined || first.port === dnsPort || current === formatServer(first);
-}
-
 function reversal(link: string, own: LinkDnsSettings, reason: string): Step {
   return { do: 'revert-dns', link, changes: [removed('dns', link, describe(own), reason)] };
 }
 
-function describe({ servers, current, domains, isDefaultRoute, dnssec, dnsOverTls }: LinkDnsSettings): ChangeValue {
+function describe({ servers, domains, isDefaultRoute, dnssec, dnsOverTls }: LinkDnsSettings): ChangeValue {
   return {
     servers,
-    in_use: current,
     domains,
     default_route: isDefaultRoute ? 'yes' : 'no',
     dnssec,

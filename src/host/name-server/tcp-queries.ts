@@ -3,8 +3,8 @@ import { pipeline } from 'node:stream/promises';
 import { mostBytes } from './message.ts';
 
 /**
- * Any user of the host may open connections. One more ends the first one without a query, so that the
- * host's resolver still gets its reply.
+ * Any user of the host may open connections. One more ends the first one without a query, so that
+ * the host's resolver still gets its reply.
  */
 const mostConnections = 32;
 /** Milliseconds until a connection without a further reply is closed. Bytes do not prolong it. */

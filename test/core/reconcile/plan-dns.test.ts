@@ -27,7 +27,7 @@ describe('the DNS settings of the interface', () => {
           {
             ...{ action: 'add', kind: 'dns', target: 'cpn0', before: null },
             after: {
-              ...{ servers: ['192.168.50.53'], in_use: null },
+              servers: ['192.168.50.53'],
               domains: ['~50.168.192.in-addr.arpa', '~corp.example'],
               ...{ default_route: 'no', dnssec: 'no', dns_over_tls: 'no' },
             },
@@ -56,21 +56,6 @@ describe('the DNS settings of the interface', () => {
   test('are the same in another order of domains', () => {
     const { domains, ...rest } = settingsOf(dns);
     expect(planDns(wanted, withOwn({ ...rest, domains: domains.toReversed() }))).toEqual([]);
-  });
-
-  test('are set again if the resolver stays with another server than the daemon', () => {
-    const own = { address: address('10.77.0.5'), port: 553 };
-    const both = { ...wanted, dns: { ...dns, servers: [own, ...dns.servers] } };
-    const using = (current: string | null) => withOwn({ ...settingsOf(both.dns), current });
-    expect(planDns(both, using(null))).toEqual([]);
-    expect(planDns(both, using('10.77.0.5:553'))).toEqual([]);
-    const steps = planDns(both, using('192.168.50.53'));
-    expect(steps).toMatchObject([
-      { do: 'set-dns', changes: [{ reason: 'the resolver uses another server than the daemon' }] },
-    ]);
-    expect(planDns(both, simulate(using('192.168.50.53'), steps))).toEqual([]);
-    // Between servers of a LAN the resolver chooses.
-    expect(planDns(wanted, withOwn({ ...settingsOf(dns), current: '192.168.50.54' }))).toEqual([]);
   });
 
   test('are removed if they are ours alone', () => {

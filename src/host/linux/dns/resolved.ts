@@ -100,7 +100,6 @@ function composeSettings({ ofManager, ofLink, index, names }: ReadSettings): Omi
   const isSet = index !== undefined && own.servers.length + own.domains.length > 0;
   const settings: LinkDnsSettings = {
     ...own,
-    current: readCurrent(ofLink?.CurrentDNSServerEx),
     isDefaultRoute: ofLink?.DefaultRoute === true,
     dnssec: String(ofLink?.DNSSEC),
     dnsOverTls: String(ofLink?.DNSOverTLS),
@@ -113,12 +112,6 @@ function composeSettings({ ofManager, ofLink, index, names }: ReadSettings): Omi
       link: at === 0 ? null : (names.get(Number(at)) ?? `number ${at}`),
     })),
   };
-}
-
-/** A family of 0 stands for none. */
-function readCurrent(value: unknown): string | null {
-  const [family, ...rest] = asList(value);
-  return family === 2 || family === 10 ? formatServer([null, family, ...rest]) : null;
 }
 
 /** An entry of DNSEx: interface, family (2 is IPv4), address, port (0 is 53), name for TLS. */
@@ -151,8 +144,6 @@ export async function setDns(run: Run, { link, dns }: SetDns): Promise<void> {
   await run('resolvectl', ['dnssec', link, dnssec]);
   await run('resolvectl', ['dnsovertls', link, dnsOverTls]);
   await run('resolvectl', ['domain', link, ...domains]);
-  // The resolver stays with its present server as long as that is in the list (252).
-  if (servers.length > 1) await run('resolvectl', ['dns', link, ...servers.slice(0, 1)]);
   await run('resolvectl', ['dns', link, ...servers]);
 }
 

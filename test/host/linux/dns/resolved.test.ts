@@ -27,7 +27,6 @@ const manager = {
   },
 };
 const ofLink = {
-  CurrentDNSServerEx: { type: '(iayqs)', data: [2, [192, 168, 50, 53], 0, ''] },
   DefaultRoute: { type: 'b', data: false },
   DNSSEC: { type: 's', data: 'no' },
   DNSOverTLS: { type: 's', data: 'no' },
@@ -54,7 +53,6 @@ describe('the settings of systemd-resolved', () => {
     expect(await readResolverSettings(run, 'cpn0', names)).toEqual({
       own: {
         servers: ['192.168.50.53', '203.0.113.54:5335#dns.corp.example', 'fd00::1'],
-        current: '192.168.50.53',
         domains: ['~corp.example', 'search.example'],
         ...{ isDefaultRoute: false, dnssec: 'no', dnsOverTls: 'no' },
       },
@@ -110,25 +108,6 @@ test('servers are set last, after all that keeps other names away from them', as
   ]);
 });
 
-test('the first of several servers is set alone before, because the resolver stays with its present one', async () => {
-  const { run, commands } = runWith(() => '');
-  const servers = [
-    { address: address('10.77.0.5'), port: 553 },
-    { address: address('192.168.50.53'), port: 53 },
-  ];
-  await setDns(run, { do: 'set-dns', link: 'cpn0', dns: { servers, domains: ['corp.example'] } });
-  expect(commands.slice(-2)).toEqual([
-    'resolvectl dns cpn0 10.77.0.5:553',
-    'resolvectl dns cpn0 10.77.0.5:553 192.168.50.53',
-  ]);
-});
-
-test('a resolver that has used no server has no present one', async () => {
-  const none = { ...ofLink, CurrentDNSServerEx: { type: '(iayqs)', data: [0, [], 0, ''] } };
-  const { run } = runWith((args) => reply(args.some((word) => word.includes('/link/')) ? none : manager));
-  expect((await readResolverSettings(run, 'cpn0', names))?.own?.current).toBeNull();
-});
-
 test('settings are removed, also without the resolver', async () => {
   const { run, commands } = runWith(() => '');
   await revertDns(run, 'cpn0');
@@ -142,7 +121,6 @@ test('settings are removed, also without the resolver', async () => {
 test('servers of our interface are no resolvers of the underlay', () => {
   const own = {
     servers: ['192.168.50.53'],
-    current: null,
     domains: [],
     isDefaultRoute: false,
     dnssec: 'no',
