@@ -183,7 +183,7 @@ describe('a domain behind a route', () => {
     const zone = { [name]: ['192.168.50.9'], [reverse]: [name] };
     await lanDns.serve('refusing');
     await resolved.resolvectl(['flush-caches']);
-    expect(await resolved.query(name)).toEqual(['ESERVFAIL']);
+    expect(['EREFUSED', 'ESERVFAIL']).toContain((await resolved.query(name)).join());
     expect(await resolved.query('connector.office.cpn.internal')).toEqual(['10.77.0.1']);
     await lanDns.serve(zone);
     expect(await resolved.query(name)).toEqual(['192.168.50.9']);

@@ -6,7 +6,7 @@ import type { Address } from '../../../src/core/net/cidr.ts';
 import { createForwarder } from '../../../src/host/name-server/forward.ts';
 import { serveNames } from '../../../src/host/name-server/serve-names.ts';
 import { address } from '../../core/samples.ts';
-import { askUdp, connectTcp, edns, framedQueryOf, queryOf, rcodeOf } from './clients.ts';
+import { askUdp, connectTcp, framedQueryOf, queryOf, rcodeOf } from './clients.ts';
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
