@@ -42,9 +42,12 @@ export interface DomainReport {
 /** The names of peers, and reverse zones, of which the route determines its own. */
 const reserved: readonly string[] = [peerDomain, 'arpa'];
 
+/** The domain of home networks (RFC 8375). */
+const homeDomain = 'home.arpa';
+
 /** True for a domain that is of no LAN, whatever its servers. */
 export function isReserved(domain: string): boolean {
-  return reserved.some((each) => isBelow(domain, each));
+  return !isBelow(domain, homeDomain) && reserved.some((each) => isBelow(domain, each));
 }
 
 /** The domains behind a route, reverse zones included, that this host resolves by its servers. */
@@ -152,7 +155,7 @@ function judgeEntry({ route, servers: all, domains }: RouteDns, inputs: SplitDns
 
 function findConflict(domain: string, { names, suffixes, others, networks }: SplitDnsInputs): string | null {
   if (isReserved(domain)) return 'it is not a domain that a LAN resolves';
-  if (suffixes.includes(domain)) {
+  if (suffixes.includes(domain) && domain !== homeDomain) {
     return 'it is a public suffix, under which anyone may register names';
   }
   const name = names.find((each) => isBelow(each, domain));

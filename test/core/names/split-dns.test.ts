@@ -125,6 +125,10 @@ describe('a domain is refused', () => {
     expect(reasonsOf({ entries, others })).toEqual([null]);
   });
 
+  test.each(['home.arpa', 'lan.home.arpa'])('but not the domain of home networks: %s', (domain) => {
+    expect(reasonsOf({ entries: [behind([domain])], suffixes: ['home.arpa'] })).toEqual([null]);
+  });
+
   test('as a public suffix', () => {
     expect(reasonsOf({ suffixes: ['corp.example'] })).toEqual([expect.stringContaining('public suffix')]);
   });

@@ -63,6 +63,7 @@ export class NameListener implements PassListener {
         dns === null ? { do: 'revert-dns', link, changes } : { do: 'set-dns', link, dns, changes },
       );
     } catch (error) {
+      // The next daemon sets them, if the interface is still there.
       expectCpnError(error);
     }
   }
