@@ -129,7 +129,8 @@ export class Worker {
     if (to === 'map') return this.#program.run(['reconcile']);
     const key = `file:${join(this.#host.homeDir, 'key')}`;
     const flags = ['--insecure-http', '--name', 'host', '--interface', 'cpn0', '--wait', '0'];
-    return this.#program.run(['join', key, '--api', this.#server.url, ...flags]);
+    // Labels of earlier maps stay in the state of a host that resolves names.
+    return this.#program.run(['join', key, '--api', this.#server.url, '--no-dns', ...flags]);
   }
 
   async #readSecrets(): Promise<void> {

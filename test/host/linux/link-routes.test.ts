@@ -3,7 +3,7 @@ import { parseShown } from '../../../src/host/linux/ip/show.ts';
 import { findOnLink, findRoutes } from '../../../src/host/linux/link-routes.ts';
 
 const links = JSON.stringify([
-  { ifname: 'cpn0', flags: ['UP'], mtu: 1420, addr_info: [{ local: '10.77.0.5', prefixlen: 24 }] },
+  { ifindex: 2, ifname: 'cpn0', flags: ['UP'], mtu: 1420, addr_info: [{ local: '10.77.0.5', prefixlen: 24 }] },
 ]);
 const show = (...routes: object[]) => parseShown(`${links}\n${JSON.stringify(routes)}\n[]\n[]\n`);
 const into = { dev: 'cpn0', table: '254', protocol: '3' };

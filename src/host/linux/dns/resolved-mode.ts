@@ -1,15 +1,20 @@
+import { existsSync } from 'node:fs';
 import type { ResolvedMode } from '../../../core/doctor/check-resolvers.ts';
 import { CpnError } from '../../../core/errors/index.ts';
 import type { Run } from '../../process/run.ts';
 import { readIfThere } from '../underlay.ts';
 import { readManager } from './resolved.ts';
 import { parseResolvers } from './settings.ts';
+import { resolverFolder } from './watch-resolver.ts';
 
 /** Reads how programs of this host resolve names. Null if systemd-resolved does not run. */
 export async function readResolvedMode(
   run: Run,
   read: (path: string) => string = readIfThere,
+  folder = resolverFolder,
 ): Promise<ResolvedMode | null> {
+  // Its folder stays after it ends.
+  if (!existsSync(folder)) return null;
   const manager = await readManager(run).catch((error) => {
     if (error instanceof CpnError) return null;
     throw error;

@@ -12,11 +12,11 @@ const read = (path: string) => files[path] ?? '';
 
 test('the mode of systemd-resolved, and what programs read', async () => {
   const run = reply({ ResolvConfMode: { type: 's', data: 'foreign' }, DNSStubListener: { type: 's', data: 'no' } });
-  expect(await readResolvedMode(run, read)).toEqual({
+  expect(await readResolvedMode(run, read, '/')).toEqual({
     ...{ mode: 'foreign', hasStub: false, nameservers: ['203.0.113.53'] },
     sources: ['files', 'mymachines', 'resolve', 'dns'],
   });
-  expect(await readResolvedMode(reply({}), () => '')).toEqual({
+  expect(await readResolvedMode(reply({}), () => '', '/')).toEqual({
     ...{ mode: null, hasStub: true, nameservers: [], sources: [] },
   });
 });
@@ -25,5 +25,7 @@ test('there is none without systemd-resolved', async () => {
   const run = (async () => {
     throw new CommandFailed('busctl call', 1, 'not provided by any .service files');
   }) as Run;
-  expect(await readResolvedMode(run, read)).toBeNull();
+  expect(await readResolvedMode(run, read, '/')).toBeNull();
+  const unused = reply({ ResolvConfMode: { type: 's', data: 'stub' } });
+  expect(await readResolvedMode(unused, read, '/none')).toBeNull();
 });

@@ -131,10 +131,10 @@ describe('parseShown', () => {
 
   test('a link has a carrier unless it says otherwise, and its kind, master and other end', () => {
     const link = {
-      ...{ ifname: 'v0', mtu: 1500, flags: ['UP'], master: 'br0', link: 'v1', addr_info: [] },
+      ...{ ifindex: 7, ifname: 'v0', mtu: 1500, flags: ['UP'], master: 'br0', link: 'v1', addr_info: [] },
       linkinfo: { info_kind: 'tun', info_data: { type: 'tap', vnet_hdr: true } },
     };
-    const without = { ifname: 'eth0', mtu: 1500, flags: ['UP', 'NO-CARRIER'] };
+    const without = { ifindex: 2, ifname: 'eth0', mtu: 1500, flags: ['UP', 'NO-CARRIER'] };
     const { links } = parseShown(`${JSON.stringify([link, without])}\n[]\n[]\n[]\n`);
     expect(links).toMatchObject([
       { carrier: true, kind: 'tun', master: 'br0', lower: 'v1', isTap: true, hasVirtioHeader: true },
@@ -149,6 +149,7 @@ describe('parseShown', () => {
 
   test('reads the subnet around the other end of a point-to-point link', () => {
     const link = {
+      ifindex: 3,
       ifname: 'ppp0',
       mtu: 1492,
       flags: [],
@@ -159,7 +160,7 @@ describe('parseShown', () => {
   });
 
   test('reads an alias with control characters, which ip does not escape', () => {
-    const text = '[{"ifname":"a","mtu":1,"flags":[],"ifalias":"x\u0001\ty"}]';
+    const text = '[{"ifindex":4,"ifname":"a","mtu":1,"flags":[],"ifalias":"x\u0001\ty"}]';
     expect(parseShown(`${text}\n[]\n[]\n[]\n`).links[0]?.alias).toBe('x  y');
   });
 
