@@ -233,9 +233,9 @@ function planFile(tools: Pick<Tools, 'store'>, link: string, present: string | n
 }
 
 /**
- * Returns a network's label in the names of its peers: the one that it has, or one that no other
- * network of this host has. Of equal names without a label, the lower id gets it. For equal ids of
- * two services, the network that was joined first gets it.
+ * Returns a network's label in the names of its peers. A stored label stays. A new label is one
+ * that no other network of this host has. Of equal names, the lower id gets the name as its label.
+ * For equal ids of two services, the network that was joined first gets it.
  */
 export function labelNetwork(state: Joined, states: readonly State[]): string {
   if (state.label !== undefined) return state.label;

@@ -104,7 +104,7 @@ function describeRefused({ report, network }: QueryPath['refused'][number]): str
   return `${report.domain} of network ${network} is refused: ${report.reason}`;
 }
 
-/** The DNS server behind the domain, whose packets a network carries; null if there is none. */
+/** The DNS server in a network that receives the queries for the name; null if none does. */
 export function findDnsServer({ view, route, isDaemon, servers: [first] }: QueryPath): Address | null {
   if (view === null || first === undefined || (isDaemon && route === null)) return null;
   return tryParseAddress(first);

@@ -39,7 +39,7 @@ export interface DomainReport {
   readonly reason: string | null;
 }
 
-/** The names of peers, and reverse zones, of which the route determines its own. */
+/** Domains of peers, and reverse zones: the prefix of a route determines its reverse zones. */
 const reserved: readonly string[] = [peerDomain, 'arpa'];
 
 /** The domain of home networks (RFC 8375). */

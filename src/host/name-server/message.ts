@@ -100,7 +100,7 @@ function readQuery(message: Buffer): Query | null {
   if (question === undefined || opts.length > 1) return null;
   const repeated = encode({ questions });
   const end = repeated.length;
-  // Without the class, of which dns-packet supports only some.
+  // The class is left out, because dns-packet cannot encode every class.
   const isSame = repeated.subarray(headerBytes, end - 2).equals(message.subarray(headerBytes, end - 2));
   return isSame ? { message, question, end, opt: opts[0] ?? null } : null;
 }
