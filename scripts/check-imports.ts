@@ -161,7 +161,7 @@ const TABLE: readonly Rule[] = [
   { files: 'src/host/linux/dns/', may: [...HOST, 'src/host/linux/*', 'src/host/linux/ip/'] },
   { files: 'src/host/linux/nft/', may: [...HOST, 'src/host/linux/*', 'src/host/linux/ip/'] },
   { files: 'src/host/linux/monitor/', may: HOST },
-  { files: 'src/host/wg-quick/', may: [...HOST, 'src/host/wireguard/'] },
+  { files: 'src/host/wg-quick/', may: [...HOST, 'src/host/wireguard/', 'src/host/name-server/'] },
   { files: 'src/host/windows/', may: [...HOST, 'src/host/wireguard/', 'src/host/wg-quick/'] },
   { files: 'src/host/systemd/', may: HOST },
   { files: 'src/host/name-server/', may: [...HOST, 'dns-packet'] },

@@ -1,10 +1,10 @@
 import { constants, type Stats } from 'node:fs';
-import { access, type FileHandle, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { access, readFile, realpath, rm, stat } from 'node:fs/promises';
 import { CommandFailed, DiskFailed } from '../core/errors/index.ts';
 import type { HostsFile } from '../core/host-state/actual.ts';
 import { findBlock, replaceBlock } from '../core/names/hosts-block.ts';
 import { stderrOf } from './process/command-error.ts';
+import { renameInto, withFile } from './rename-into.ts';
 
 /** hosts(5) */
 const defaultPath = '/etc/hosts';
@@ -80,32 +80,24 @@ async function findProblem(path: string, target: string, { mode }: Stats): Promi
 /** Returns false, and changes nothing, if the file changed since it was loaded. */
 async function replaceFile({ target, text, stats }: Loaded, next: string): Promise<boolean> {
   const temporary = `${target}.cpn.tmp`;
+  // Removes the rest of an interrupted write, even if nothing changes now.
+  await rm(temporary, { force: true }).catch(ignoreRenameError);
+  if (next === text) return true;
   try {
-    // Removes the rest of an interrupted write, even if nothing changes now.
-    await rm(temporary, { force: true });
-    if (next === text) return true;
-    await writeTemporary(temporary, next, stats);
-    if (!isSame(await stat(target), stats)) return false;
-    await rename(temporary, target);
+    return await renameInto(target, next, {
+      temporary,
+      owner: stats,
+      isCurrent: async () => isSame(await stat(target), stats),
+    });
   } catch (error) {
-    if (!renameErrors.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    ignoreRenameError(error);
     await overwrite(target, next);
     return true;
-  } finally {
-    await rm(temporary, { force: true }).catch(() => {});
   }
-  await withFile(dirname(target), constants.O_RDONLY, (folder) => folder.sync());
-  return true;
 }
 
-async function writeTemporary(temporary: string, text: string, { mode, uid, gid }: Stats): Promise<void> {
-  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-  await withFile(temporary, flags, async (file) => {
-    await file.writeFile(text, 'latin1');
-    await file.chown(uid, gid);
-    await file.chmod(mode & 0o7777);
-    await file.sync();
-  });
+function ignoreRenameError(error: unknown): void {
+  if (!renameErrors.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
 }
 
 /** Truncates last: a concurrent reader sees too many lines rather than too few. */
@@ -116,15 +108,6 @@ async function overwrite(target: string, text: string): Promise<void> {
     await file.truncate(bytes.length);
     await file.sync();
   });
-}
-
-async function withFile(path: string, flags: number, work: (file: FileHandle) => Promise<void>): Promise<void> {
-  const file = await open(path, flags, 0o600);
-  try {
-    await work(file);
-  } finally {
-    await file.close();
-  }
 }
 
 function isSame(one: Stats, other: Stats): boolean {

@@ -64,6 +64,10 @@ async function openPortable(driver: 'wg-quick' | 'windows', runtime: string): Pr
     const { tunnelServiceManager } = await import('./windows/tunnel-service.ts');
     return { run, files, manager: tunnelServiceManager(run, runtime) };
   }
-  const { wgQuickManager } = await import('./wg-quick/tunnel-manager.ts');
-  return { run, files, manager: wgQuickManager(run, process.platform) };
+  const [{ wgQuickManager }, { macResolverFolder }] = await Promise.all([
+    import('./wg-quick/tunnel-manager.ts'),
+    import('./wg-quick/mac-resolver.ts'),
+  ]);
+  const resolver = process.platform === 'darwin' && { resolverFolder: macResolverFolder };
+  return { run, files, manager: wgQuickManager(run, process.platform), ...resolver };
 }

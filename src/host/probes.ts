@@ -30,9 +30,9 @@ export async function resolve(name: string, deadlineMs: number): Promise<Address
 }
 
 /** Queries the name servers of the root, which a resolver has cached. */
-export async function answersQuery(resolver: Address, deadlineMs: number): Promise<boolean> {
+export async function answersQuery(resolver: Address, deadlineMs: number, port = 53): Promise<boolean> {
   const client = new Resolver({ timeout: deadlineMs, tries: 1 });
-  client.setServers([familyOf(resolver) === 6 ? `[${resolver}]` : resolver]);
+  client.setServers([`${familyOf(resolver) === 6 ? `[${resolver}]` : resolver}:${port}`]);
   try {
     await client.resolveNs('.');
     return true;

@@ -7,7 +7,7 @@ import { SavedConfigs } from '../../src/app/saved-configs.ts';
 import { noMeter, type Tools } from '../../src/app/tools.ts';
 import { CommandFailed } from '../../src/core/errors/index.ts';
 import type { ForeignDrops } from '../../src/core/forward/foreign/foreign-drops.ts';
-import type { Actual, ActualPeer, SshClient } from '../../src/core/host-state/actual.ts';
+import type { Actual, ActualPeer, LinkDnsSettings, SshClient } from '../../src/core/host-state/actual.ts';
 import type { KernelRoute } from '../../src/core/host-state/kernel-route.ts';
 import type { PortState } from '../../src/core/host-state/receipt.ts';
 import type { Address } from '../../src/core/net/cidr.ts';
@@ -110,6 +110,12 @@ export class SimulatedHost {
       progress: () => {},
       warn: () => {},
     };
+  }
+
+  /** The DNS settings of the interface. */
+  get linkDns(): LinkDnsSettings | null {
+    const { dns } = this.actual;
+    return dns?.program === 'systemd-resolved' ? dns.own : null;
   }
 
   /** A host with a state on disk that is not applied to the host yet. */

@@ -4,9 +4,10 @@ import type { Actual, ActualPeer, Link, Route } from '../../src/core/host-state/
 import { routeProtocol } from '../../src/core/host-state/marks.ts';
 import { formatRule, sameRule } from '../../src/core/host-state/policy-rule.ts';
 import { allForwardingKey, forwardingKey, sourceFilterKey } from '../../src/core/host-state/sysctl-keys.ts';
+import { readDropIns } from '../../src/core/names/drop-in.ts';
 import { familyOf, type InterfaceAddress, onLinkRange, type Prefix } from '../../src/core/net/cidr.ts';
 import { settingsOf } from '../../src/core/reconcile/plan-dns.ts';
-import type { LinkCommand, Step } from '../../src/core/reconcile/step.ts';
+import type { DnsFiles, LinkCommand, Step } from '../../src/core/reconcile/step.ts';
 import { usualMetric } from '../../src/core/routing/place-route.ts';
 import type { DesiredPeer } from '../../src/core/wg-quick/parse.ts';
 
@@ -76,10 +77,31 @@ function applyStep(actual: Actual, step: Step): Actual {
       return { ...actual, hosts: { block: null, trouble: null } };
     case 'set-dns':
       if (actual.link?.up !== true) throw new Error('the resolver has no such link');
-      return { ...actual, dns: { others: [], isServing: false, ...actual.dns, own: settingsOf(step.dns) } };
+      if (step.files) return withFiles(actual, step.files.texts);
+      return {
+        ...actual,
+        dns: {
+          others: [],
+          isServing: false,
+          ...actual.dns,
+          program: 'systemd-resolved',
+          own: settingsOf(step.dns),
+        },
+      };
     case 'revert-dns':
-      return { ...actual, dns: { others: [], isServing: false, ...actual.dns, own: null } };
+      if (step.files) return withFiles(actual, step.files.texts);
+      return {
+        ...actual,
+        dns: { others: [], isServing: false, ...actual.dns, program: 'systemd-resolved', own: null },
+      };
   }
+}
+
+function withFiles(actual: Actual, texts: DnsFiles['texts']): Actual {
+  const entries = Object.entries({ ...actual.dnsFiles, ...texts });
+  const dnsFiles = Object.fromEntries(entries.flatMap(([path, text]) => (text === null ? [] : [[path, text]])));
+  if (!actual.dns || actual.dns.program === 'systemd-resolved') return { ...actual, dnsFiles };
+  return { ...actual, dnsFiles, dns: { ...actual.dns, own: readDropIns(dnsFiles) } };
 }
 
 function withoutLink(sysctls: Actual['sysctls']): Actual['sysctls'] {

@@ -2,6 +2,8 @@ import fc from 'fast-check';
 import { expect } from 'vitest';
 import { formatRules, parseRules } from '../../src/cli/rules/rules-file.ts';
 import { InvalidValue, printableLines, WrongUsage } from '../../src/core/errors/index.ts';
+import { dropInPrograms } from '../../src/core/host-state/actual.ts';
+import { renderDropIns, settingsIn } from '../../src/core/names/drop-in.ts';
 import { findBlock, linesOf, renderBlock, replaceBlock } from '../../src/core/names/hosts-block.ts';
 import { plan } from '../../src/core/reconcile/plan.ts';
 import { parseConfig } from '../../src/core/wg-quick/parse.ts';
@@ -26,7 +28,17 @@ fuzz("nothing that a control plane sends gets into the input of the host's tools
     if (step.do === 'set-firewall') expect(renderFirewall(step.firewall)).toMatch(/^[\w ./:;,+=!&|(){}"\n-]+$/);
     if (step.do === 'set-hosts') expectOnlyNames(step.block);
   }
+  for (const program of dropInPrograms) {
+    const texts = desired?.dns ? renderDropIns({ program, folder: '/etc/x' }, 'cpn0', desired.dns) : {};
+    for (const text of Object.values(texts)) {
+      for (const line of settingsIn(text)) expect(line).toMatch(dropInLine);
+    }
+  }
 });
+
+/** A line of a file for dnsmasq, unbound or macOS. */
+const dropInLine =
+  /^(server=\/[a-z0-9._-]+\/[\da-f.:]+(#553)?|rebind-domain-ok=\/[a-z0-9._-]+\/|nameserver [\da-f.:]+|port 553|server:|forward-zone:| {2}[a-z-]+: "[a-z0-9._-]+"( transparent)?| {2}forward-addr: [\da-f.:]+(@553)?)$/;
 
 /** Every line has one address, and one name below the program's own domain. */
 function expectOnlyNames(block: string): void {

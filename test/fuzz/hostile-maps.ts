@@ -114,7 +114,11 @@ export const hostileDesires: fc.Arbitrary<Desired | null> = fc
         keyPair: own,
         label,
         labels: [],
-        names: { ...noNames, entries: map.routeDns ?? [], resolver: { own: null, others: [], isServing: true } },
+        names: {
+          ...noNames,
+          entries: map.routeDns ?? [],
+          resolver: { program: 'systemd-resolved', own: null, others: [], isServing: true },
+        },
         unreachable: [],
         failed: [],
         pathMtu: null,

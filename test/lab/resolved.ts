@@ -11,6 +11,7 @@ import { REPOSITORY } from './built-program.ts';
 import { eventually } from './eventually.ts';
 import type { ExecOptions, Host } from './host.ts';
 import type { Outcome, Process } from './process.ts';
+import { exposeTools } from './stand-in-tools.ts';
 import { labSupport } from './support.ts';
 
 const files = join(REPOSITORY, '.cache', 'systemd-resolved');
@@ -105,9 +106,7 @@ export async function startResolved(host: Host, { servers = [] }: ResolvedOption
   for (const folder of ['dbus', 'systemd/netif/links']) await mkdir(join(run, folder), { recursive: true });
   await mkdir(host.binDir, { recursive: true });
   await replace(join(host.binDir, 'resolvectl'), (path) => symlink(join(files, 'usr/bin/resolvectl'), path));
-  // cpn searches its tools in fixed folders.
-  const folder = '/usr/local/sbin';
-  await host.exec(['mount', '-t', 'overlay', '-o', `lowerdir=${host.binDir}:${folder}`, 'overlay', folder]);
+  await exposeTools(host);
   await replace(join(host.etcDir, 'resolv.conf'), (path) => symlink('/run/systemd/resolve/stub-resolv.conf', path));
   // A lab in a user namespace has no other user than root.
   const support = labSupport();

@@ -53,6 +53,10 @@ describe('purging the Debian package', () => {
     const hosts =
       '127.0.0.1 localhost\n# BEGIN cpn cpn0 (written by cpn; edits are lost)\n10.77.0.2 a.office.cpn.internal\n# END cpn cpn0\n::1 six\n';
     writeFileSync(join(root, 'etc/hosts'), hosts);
+    mkdirSync(join(root, 'etc/dnsmasq.d'));
+    const dropIn = (link: string) => join(root, `etc/dnsmasq.d/cpn-${link}.conf`);
+    writeFileSync(dropIn('cpn0'), '# cpn cpn0 (written by cpn; edits are lost)\nserver=/corp.example/192.168.50.53\n');
+    writeFileSync(dropIn('cpn1'), '# of another program\n');
     const text = readFileSync(join(packaging, 'debian/postrm'), 'utf8').replaceAll('@UNITS@', '');
     writeFileSync(join(root, 'postrm'), text);
     // cpn1 is an interface of another program with a name of ours.
@@ -78,7 +82,9 @@ describe('purging the Debian package', () => {
     for (const other of ['cpn1', 'table inet other', 'lookup 51821', 'lookup 51822']) expect(stdout).toContain(other);
     expect(readFileSync(join(root, 'etc/hosts'), 'utf8')).toBe('127.0.0.1 localhost\n::1 six\n');
     const left = (await run(['find', root, '-type', 'f'])).stdout.split('\n').filter((path) => path !== '');
-    expect(left.sort()).toEqual(['etc/hosts', 'etc/wireguard/wg0.conf', 'postrm'].map((path) => join(root, path)));
+    expect(left.sort()).toEqual(
+      ['etc/dnsmasq.d/cpn-cpn1.conf', 'etc/hosts', 'etc/wireguard/wg0.conf', 'postrm'].map((path) => join(root, path)),
+    );
   });
 
   it('leaves a hosts file alone whose block has no end, and a state whose name is that of no interface', async () => {

@@ -14,9 +14,10 @@ export const resolvedCheck: HostCheck = {
   async examine({ inspector }, { networks }) {
     const mode = await inspector.resolvedMode?.();
     if (!mode) return [];
-    const hasDomains = networks.some(
-      ({ state, evaluation }) => state.enabled && !(evaluation instanceof CpnError) && evaluation.desired.dns !== null,
-    );
+    const hasDomains = networks.some(({ state, evaluation }) => {
+      if (!state.enabled || evaluation instanceof CpnError) return false;
+      return evaluation.desired.dns !== null && evaluation.actual.dns?.program === 'systemd-resolved';
+    });
     return [checkResolvedMode(mode, hasDomains)];
   },
 };

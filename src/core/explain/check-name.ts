@@ -18,6 +18,8 @@ export interface QueryPath {
   readonly route: Prefix | null;
   /** True if the daemon of this host is a server of the interface. It forwards other queries. */
   readonly isDaemon: boolean;
+  /** True if the resolver is systemd-resolved. */
+  readonly isResolved: boolean;
   /** The domains with this name that networks have, and this host refuses. */
   readonly refused: readonly { readonly report: DomainReport; readonly network: string }[];
 }
@@ -46,18 +48,19 @@ export function findQueryPath(name: string, views: readonly NetworkOnHost[]): Qu
       .filter(({ domain, state }) => state === 'refused' && isBelow(name, domain))
       .map((report) => ({ report, network: map.name })),
   );
+  const isResolved = views.some(({ actual }) => actual.dns?.program === 'systemd-resolved');
   if (best === undefined) {
     const known = [...new Set(views.flatMap(({ actual }) => actual.underlay.resolvers))];
     const outside = known.filter((each) => !isLoopback(each));
     const servers = outside.length > 0 ? outside : known;
-    return { domain: null, link: null, servers, view: null, route: null, isDaemon: false, refused };
+    return { domain: null, link: null, servers, view: null, route: null, isDaemon: false, isResolved, refused };
   }
   const { domain, link, view } = best;
   const report = view?.desired.domains.find((each) => each.state === 'used' && each.domain === domain) ?? null;
   const set = (view?.actual.dns?.own?.servers ?? []).map(readServer);
   const servers = report?.servers ?? set.flatMap((address) => address ?? []);
   const isDaemon = set.some((each) => each !== null && each === view?.address);
-  return { domain, link, servers, view, route: report?.route ?? null, isDaemon, refused };
+  return { domain, link, servers, view, route: report?.route ?? null, isDaemon, isResolved, refused };
 }
 
 function isLoopback(address: Address): boolean {
@@ -81,7 +84,9 @@ export function checkDomain(path: QueryPath, hosts: string | null = null): Check
   const servers = listServers(path);
   if (view !== null) {
     const where = route === null ? '' : `, behind ${route}`;
-    return passes('domain', `in ${domain}${where} of network ${view.map.name}: ${link} sends queries to ${servers}`);
+    const { program } = view.actual.dns ?? {};
+    const sender = path.isResolved || program === undefined ? link : program;
+    return passes('domain', `in ${domain}${where} of network ${view.map.name}: ${sender} sends queries to ${servers}`);
   }
   if (domain !== null) {
     const owner = link === null ? 'the settings of the resolver' : `the interface ${link}`;
@@ -124,7 +129,6 @@ export function checkAnswer([first, ...more]: readonly Address[]): Check {
 export function checkNoAnswer(name: string, path: QueryPath, answers: boolean | null): Check {
   const { domain, link, refused } = path;
   const server = findDnsServer(path);
-  const query = `resolvectl query ${name}`;
   if (isBelow(name, peerDomain)) {
     return stops('name', 'is the name of no peer', '"cpn status" lists the peers of each network');
   }
@@ -134,10 +138,10 @@ export function checkNoAnswer(name: string, path: QueryPath, answers: boolean | 
   }
   if (server !== null) {
     const found = `has no address on this host, though ${server} answers queries`;
-    return stops('name', found, showReply(name));
+    return stops('name', found, showReply(name, path.isResolved));
   }
   if (domain !== null) {
-    return stops('name', `has no address in ${domain} of ${link ?? 'the resolver'}`, `"${query}" shows the reply`);
+    return stops('name', `has no address in ${domain} of ${link ?? 'the resolver'}`, showReply(name, path.isResolved));
   }
   const found = `has no address: ${listServers(path)} gave none`;
   const [first] = refused;
@@ -172,7 +176,8 @@ export function checkPeerName(
     return stops('name', `${own}, resolves to ${answer.join(', ')} on this host, and not to ${address}`, remedy);
   }
   const detail = `${own}, ${address}; it does not resolve on this host`;
-  if (view?.actual.dns?.isServing) return inconclusive('name', detail, showReply(name));
+  if (view?.actual.dns?.isServing)
+    return inconclusive('name', detail, showReply(name, view.actual.dns.program === 'systemd-resolved'));
   const isServable = view !== undefined && view.desired.served !== null;
   const hosts = `cpn set ${link} --hosts adds the names of peers to /etc/hosts`;
   return inconclusive('name', detail, isServable ? `the daemon serves it: ${startDaemon}` : hosts);
@@ -180,7 +185,8 @@ export function checkPeerName(
 
 const startDaemon = 'systemctl enable --now cpn, or cpn run';
 
-function showReply(name: string): string {
+function showReply(name: string, isResolved: boolean): string {
+  if (!isResolved) return `"getent ahosts ${name}" shows the reply`;
   const bypass = '"cpn doctor" reports an /etc/resolv.conf that bypasses systemd-resolved';
   return `"resolvectl query ${name}" shows the reply; ${bypass}`;
 }

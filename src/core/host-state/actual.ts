@@ -28,8 +28,10 @@ export interface Actual {
   readonly isSealed?: boolean;
   /** The hosts file; null if it was not requested. */
   readonly hosts: HostsFile | null;
-  /** The settings of systemd-resolved; null if it does not run, absent if not requested. */
+  /** Null if no resolver of this host has servers for single domains; absent if not requested. */
   readonly dns?: ResolverSettings | null;
+  /** Our files for resolvers of {@link dropInPrograms}: text by path. Absent if not requested. */
+  readonly dnsFiles?: Readonly<Record<string, string>>;
   /** True if routes have neither a table nor a metric. */
   readonly isPlain?: boolean;
   /** Why only WireGuard's table could be read; links, routes, rules and `underlay` are empty. */
@@ -45,15 +47,45 @@ export interface HostsFile {
   readonly trouble: string | null;
 }
 
-/** The settings of a resolver with DNS servers for each interface. */
-export interface ResolverSettings {
-  /** Those of our interface; null without any. */
-  readonly own: LinkDnsSettings | null;
+/** The resolver of this host, if it has DNS servers for single domains. */
+export type ResolverSettings = LinkResolver | FileResolver;
+
+/** The DNS servers of domains. */
+export interface OwnDns {
+  /** Addresses, with `:PORT` or `#NAME` where those are set. */
+  readonly servers: readonly string[];
+  /** A routing domain has the prefix `~`, a search domain has none (systemd.network(5)). */
+  readonly domains: readonly string[];
+}
+
+interface KnownDomains {
   /** The domains of other interfaces. */
   readonly others: readonly OtherDomain[];
   /** True if a system user's program serves names at our address: see {@link namesPort}. */
   readonly isServing: boolean;
 }
+
+/** Has one list of DNS servers for each interface. */
+export interface LinkResolver extends KnownDomains {
+  readonly program: 'systemd-resolved';
+  /** Those of our interface; null without any. */
+  readonly own: LinkDnsSettings | null;
+}
+
+/** Reads files with DNS servers for each domain. */
+export interface FileResolver extends KnownDomains {
+  readonly program: DropInProgram;
+  /** What our files in the folder set; null without any. */
+  readonly own: OwnDns | null;
+  readonly folder: string;
+  /** Why our file cannot be changed, and how to fix it; null if it can be changed. */
+  readonly trouble: string | null;
+}
+
+/** `NetworkManager` stands for its own dnsmasq. */
+export const dropInPrograms = ['dnsmasq', 'NetworkManager', 'unbound', 'macOS'] as const;
+export type DropInProgram = (typeof dropInPrograms)[number];
+export type LinuxProgram = Exclude<DropInProgram, 'macOS'>;
 
 /** A domain whose names the resolver sends to an interface. */
 export interface OtherDomain {
@@ -64,11 +96,7 @@ export interface OtherDomain {
   readonly isSearch?: true;
 }
 
-export interface LinkDnsSettings {
-  /** Addresses, with `:PORT` or `#NAME` where those are set. */
-  readonly servers: readonly string[];
-  /** A routing domain has the prefix `~`, a search domain has none (systemd.network(5)). */
-  readonly domains: readonly string[];
+export interface LinkDnsSettings extends OwnDns {
   /** False if names outside the domains never go to these servers. */
   readonly isDefaultRoute: boolean;
   readonly dnssec: string;

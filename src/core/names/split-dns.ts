@@ -18,8 +18,8 @@ export function formatServer({ address, port }: DnsServer): string {
   return port === dnsPort ? address : `${address}:${port}`;
 }
 
-/** The DNS settings of a network's interface: these servers resolve these domains, no others. */
-export interface LinkDns {
+/** These servers resolve these domains, and no others. */
+export interface DomainServers {
   /** In the order of preference. */
   readonly servers: readonly DnsServer[];
   /** In lower case, without a trailing dot, sorted. All names below them are included. */
@@ -87,14 +87,14 @@ export interface SplitDnsInputs {
 
 /**
  * Chooses the domains that this host resolves through the tunnel, with the reverse zones of their
- * routes. An interface has one list of servers for all its domains (systemd-resolved.service(8)).
- * While the daemon serves names, it is the only server, and forwards each query to the servers of
- * its domain: after one failure, the resolver would turn to the next server with all domains, names
- * of peers included. Without the daemon, only the first usable entry is used, and those with the
- * same servers.
+ * routes. An interface has one list of servers for all its domains (systemd-resolved.service(8)),
+ * and so have our files for other resolvers. While the daemon serves names, it is the only server,
+ * and forwards each query to the servers of its domain: after one failure, the resolver would turn
+ * to the next server with all domains, names of peers included. Without the daemon, only the first
+ * usable entry is used, and those with the same servers.
  */
 export function splitDns(inputs: SplitDnsInputs): {
-  readonly dns: LinkDns | null;
+  readonly dns: DomainServers | null;
   readonly forwarded: readonly ForwardedDomains[];
   readonly report: readonly DomainReport[];
 } {

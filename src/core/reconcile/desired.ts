@@ -14,7 +14,7 @@ import type { NetworkMap, Peer, PeerFailure, PeerId, RouteDns } from '../map/mod
 import type { Options } from '../map/options.ts';
 import type { PeerLabels } from '../names/hosts-label.ts';
 import type { Resolved } from '../names/resolved-names.ts';
-import type { DomainReport, ForwardedDomains, LinkDns } from '../names/split-dns.ts';
+import type { DomainReport, DomainServers, ForwardedDomains } from '../names/split-dns.ts';
 import { type Address, covers, type InterfaceAddress, isDefaultRoute, onLinkRange, type Prefix } from '../net/cidr.ts';
 import { isForProbes } from '../paths/probe-address.ts';
 import type { TunnelRoutes } from '../routing/place-route.ts';
@@ -76,7 +76,7 @@ export interface NameConstraints {
   /** True if the DNS settings of the interface are ours. */
   readonly isOwn: boolean;
   /** Settings with which the names `lost` did not resolve, a short time ago; null for none. */
-  readonly refused: (LinkDns & { readonly lost: readonly string[] }) | null;
+  readonly refused: (DomainServers & { readonly lost: readonly string[]; readonly failure?: string }) | null;
 }
 
 /** For a host that resolves no names. */
@@ -120,8 +120,8 @@ export interface Desired extends TunnelRoutes {
   readonly sysctls: Readonly<Record<string, string>>;
   /** Our block in the hosts file; null for none. */
   readonly hosts: string | null;
-  /** The DNS settings of the interface; null for none. */
-  readonly dns: LinkDns | null;
+  /** The domains that this host resolves through the tunnel; null for none. */
+  readonly dns: DomainServers | null;
   /** True if the present DNS settings of the interface are ours. */
   readonly ownsDns: boolean;
   /** What the daemon of this host serves; null if nothing would use it. */
@@ -148,8 +148,8 @@ export interface Desired extends TunnelRoutes {
 export interface ServedNetwork {
   readonly label: string;
   readonly forwarded: readonly ForwardedDomains[];
-  /** The DNS settings of the interface once the daemon ends. */
-  readonly afterwards: LinkDns | null;
+  /** The DNS settings of the interface once the daemon ends. Absent for files, which stay. */
+  readonly afterwards?: DomainServers | null;
 }
 
 /** How a host with a full tunnel treats IPv6. A full tunnel carries only IPv4. */

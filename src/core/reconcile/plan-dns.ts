@@ -1,20 +1,33 @@
-import type { Actual, LinkDnsSettings } from '../host-state/actual.ts';
-import { formatServer, type LinkDns } from '../names/split-dns.ts';
-import { added, type ChangeValue, removed, updated } from './change.ts';
+import type { Actual, FileResolver, LinkDnsSettings, ResolverSettings } from '../host-state/actual.ts';
+import { renderDropIns, settingsIn } from '../names/drop-in.ts';
+import { type DomainServers, formatServer } from '../names/split-dns.ts';
+import { added, type Change, type ChangeValue, removed, updated } from './change.ts';
 import type { Desired } from './desired.ts';
-import type { Step } from './step.ts';
+import type { DnsFiles, SetDns, Step } from './step.ts';
+
+type WantedDns = Pick<Desired, 'link' | 'dns' | 'ownsDns'>;
+
+const none = 'no domain is behind a route';
 
 /**
- * Plans the DNS settings of the interface. Removes only settings that we made. A host whose
- * resolver has no settings for each interface has no step.
+ * Plans the DNS settings of the interface, or our files for another resolver. Removes only what we
+ * made. A host whose resolver has no servers for single domains has no step.
  */
-export function planDns(
-  { link, dns: wanted, ownsDns }: Pick<Desired, 'link' | 'dns' | 'ownsDns'>,
-  { dns }: Actual,
-): Step[] {
-  if (!dns) return [];
-  const own = dns.own;
-  if (wanted === null) return own === null || !ownsDns ? [] : [reversal(link, own, 'no domain is behind a route')];
+export function planDns(wanted: WantedDns, { dns: resolver, dnsFiles = {} }: Actual): Step[] {
+  if (!resolver) return [];
+  if (resolver.program !== 'systemd-resolved') return planFiles(wanted, resolver, dnsFiles);
+  const stale = removeFiles(wanted.link, resolver, dnsFiles, 'another program resolves');
+  return [...stale, ...planSettings(wanted, resolver.own)];
+}
+
+/** Planned if the host still has our settings. */
+export function planDnsRemoval(link: string, { dns, dnsFiles = {} }: Actual, reason: string): Step[] {
+  const files = removeFiles(link, dns, dnsFiles, reason);
+  return dns?.program === 'systemd-resolved' && dns.own ? [...files, reversal(link, dns.own, reason)] : files;
+}
+
+function planSettings({ link, dns: wanted, ownsDns }: WantedDns, own: LinkDnsSettings | null): Step[] {
+  if (wanted === null) return own === null || !ownsDns ? [] : [reversal(link, own, none)];
   if (own !== null && isAsWanted(own, wanted)) return [];
   const after = describe(settingsOf(wanted));
   const change =
@@ -24,13 +37,50 @@ export function planDns(
   return [{ do: 'set-dns', link, dns: wanted, changes: [change] }];
 }
 
-/** Planned if the interface still has our settings. */
-export function planDnsRemoval(link: string, { dns }: Actual, reason: string): Step[] {
-  return dns?.own ? [reversal(link, dns.own, reason)] : [];
+type Texts = Readonly<Record<string, string>>;
+
+function planFiles({ link, dns }: WantedDns, resolver: FileResolver, present: Texts): Step[] {
+  if (dns === null) return removeFiles(link, resolver, present, none);
+  const wanted = renderDropIns(resolver, link, dns);
+  const changed = Object.entries(wanted).filter(([path, text]) => present[path] !== text);
+  const stale = Object.keys(present).filter((path) => !(path in wanted));
+  const changes = [
+    ...changed.map(([path, text]) => compareFiles(path, present[path], text)),
+    ...stale.map((path) => removed('dns', path, settingsIn(present[path] ?? ''), 'the resolver does not need it')),
+  ];
+  if (changes.length === 0) return [];
+  const texts = { ...Object.fromEntries(changed), ...withoutTexts(stale) };
+  return [{ do: 'set-dns', link, dns, files: { program: resolver.program, texts }, changes }];
 }
 
-/** The settings that {@link planDns} establishes, as the resolver shows them. */
-export function settingsOf({ servers, domains }: LinkDns): LinkDnsSettings {
+function compareFiles(path: string, before: string | undefined, text: string): Change {
+  const after = settingsIn(text);
+  return before === undefined
+    ? added('dns', path, after, 'domains are behind a route')
+    : updated('dns', path, settingsIn(before), after, 'the settings differ');
+}
+
+function removeFiles(link: string, resolver: ResolverSettings | null | undefined, present: Texts, reason: string) {
+  const paths = Object.keys(present);
+  if (paths.length === 0) return [];
+  const program = !resolver || resolver.program === 'systemd-resolved' ? null : resolver.program;
+  const changes = paths.map((path) => removed('dns', path, settingsIn(present[path] ?? ''), reason));
+  const step: Step = { do: 'revert-dns', link, files: { program, texts: withoutTexts(paths) }, changes };
+  return [step];
+}
+
+function withoutTexts(paths: readonly string[]): DnsFiles['texts'] {
+  return Object.fromEntries(paths.map((path) => [path, null]));
+}
+
+/** The step that removes what a step sets. */
+export function revertOf({ link, files }: SetDns): Step {
+  const removal = files && { files: { ...files, texts: withoutTexts(Object.keys(files.texts)) } };
+  return { do: 'revert-dns', link, ...removal, changes: [] };
+}
+
+/** The settings that {@link planDns} establishes, as systemd-resolved shows them. */
+export function settingsOf({ servers, domains }: DomainServers): LinkDnsSettings {
   const routed = domains.map((domain) => `~${domain}`);
   return {
     servers: servers.map(formatServer),
@@ -41,7 +91,7 @@ export function settingsOf({ servers, domains }: LinkDns): LinkDnsSettings {
   };
 }
 
-function isAsWanted(own: LinkDnsSettings, wanted: LinkDns): boolean {
+function isAsWanted(own: LinkDnsSettings, wanted: DomainServers): boolean {
   const { servers, domains, ...rest } = settingsOf(wanted);
   const isSame = (one: readonly string[], other: readonly string[]) => one.join() === other.join();
   return (

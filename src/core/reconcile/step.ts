@@ -1,9 +1,10 @@
 import type { PublicKey } from '../crypto/keys.ts';
 import type { Secret } from '../crypto/secret.ts';
 import type { Firewall } from '../forward/packet-rule.ts';
+import type { DropInProgram } from '../host-state/actual.ts';
 import type { Rule } from '../host-state/policy-rule.ts';
 import type { OpenedForwarding, OpenPort } from '../host-state/receipt.ts';
-import type { LinkDns } from '../names/split-dns.ts';
+import type { DomainServers } from '../names/split-dns.ts';
 import type { Address, InterfaceAddress, Prefix } from '../net/cidr.ts';
 import type { DesiredPeer } from '../wg-quick/parse.ts';
 import type { Change } from './change.ts';
@@ -25,8 +26,8 @@ export type Step = (
   | { readonly do: 'set-hosts'; readonly link: string; readonly block: string }
   | { readonly do: 'remove-hosts'; readonly link: string }
   | SetDns
-  /** Removes the DNS settings of the interface. */
-  | { readonly do: 'revert-dns'; readonly link: string }
+  /** Removes the DNS settings of the interface, or our files. */
+  | { readonly do: 'revert-dns'; readonly link: string; readonly files?: DnsFiles }
   /**
    * Opens or closes the listen port in a firewall program. If that fails, the tunnel works as
    * before.
@@ -35,11 +36,21 @@ export type Step = (
   | { readonly do: 'delete-link'; readonly link: string }
 ) & { readonly changes: readonly Change[] };
 
-/** Sets the DNS servers of the interface, for these domains alone. */
+/** Sets the DNS servers of these domains alone, for the interface or by files. */
 export interface SetDns {
   readonly do: 'set-dns';
   readonly link: string;
-  readonly dns: LinkDns;
+  readonly dns: DomainServers;
+  /** Absent for the interface. */
+  readonly files?: DnsFiles;
+}
+
+/** Our files for a resolver. */
+export interface DnsFiles {
+  /** Reads its files again; null for files that it does not read. */
+  readonly program: DropInProgram | null;
+  /** The text by path. Null removes the file. */
+  readonly texts: Readonly<Record<string, string | null>>;
 }
 
 /** True of a step that may fail, because the tunnel works without names. */

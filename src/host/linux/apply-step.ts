@@ -1,12 +1,14 @@
 import { CommandFailed } from '../../core/errors/index.ts';
 import { familyOf } from '../../core/net/cidr.ts';
 import { parseLinkName } from '../../core/net/link-name.ts';
-import type { ConfigureLink, SetFirewall, Step } from '../../core/reconcile/step.ts';
+import type { ConfigureLink, DnsFiles, SetFirewall, Step } from '../../core/reconcile/step.ts';
+import { type Reloader, removeDropIns, writeDropIns } from '../drop-in-files.ts';
 import { writeHosts } from '../hosts-file.ts';
 import { stderrOf } from '../process/command-error.ts';
 import type { Run } from '../process/run.ts';
 import { startUserspace, waitForExit } from '../wireguard/userspace.ts';
 import { changeDevice } from '../wireguard/wg.ts';
+import { reloaderOf } from './dns/reloaders.ts';
 import { revertDns, setDns } from './dns/resolved.ts';
 import { batchArgs, describeFailedLines, renderBatch } from './ip/batch.ts';
 import { setPortOpen } from './nft/firewall-programs.ts';
@@ -38,15 +40,19 @@ export async function applyStep(run: Run, step: Step): Promise<void> {
     case 'remove-hosts':
       return writeHosts(step.link, null);
     case 'set-dns':
-      return setDns(run, step);
+      return step.files ? writeDropIns(step.files.texts, readerOf(run, step.files)) : setDns(run, step);
     case 'revert-dns':
-      return revertDns(run, step.link);
+      return step.files ? removeDropIns(step.files.texts, readerOf(run, step.files)) : revertDns(run, step.link);
     case 'open-port':
     case 'close-port':
       return setPortOpen(run, step.link, step.at, step.do === 'open-port');
     case 'delete-link':
       return deleteLink(run, step.link);
   }
+}
+
+function readerOf(run: Run, { program }: DnsFiles): Reloader | null {
+  return program === null || program === 'macOS' ? null : reloaderOf(run, program);
 }
 
 /** Loads the whole table if it cannot be changed in place. */

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { CommandFailed, CpnError, MapsUnsupported, MissingTool } from '../../core/errors/index.ts';
 import { linkFinder } from '../../core/forward/links-toward.ts';
 import { unreadable, withoutTool } from '../../core/forward/own-table.ts';
-import type { Actual, Device, ResolverSettings } from '../../core/host-state/actual.ts';
+import type { Actual, Device } from '../../core/host-state/actual.ts';
 import { forwardingKey } from '../../core/host-state/sysctl-keys.ts';
 import { namesPort } from '../../core/names/zone.ts';
 import { isDefaultRoute } from '../../core/net/cidr.ts';
@@ -28,6 +28,7 @@ import { findForeignSocket } from '../wireguard/userspace.ts';
 import { watchDevices } from '../wireguard/watch-devices.ts';
 import { applyStep } from './apply-step.ts';
 import { findConflictingProcesses } from './conflicting-processes.ts';
+import { findFileResolver } from './dns/file-resolver.ts';
 import { readResolverSettings, withoutOwn } from './dns/resolved.ts';
 import { isListening, readResolvers } from './dns/resolvers.ts';
 import { resolverFolder, watchResolver } from './dns/watch-resolver.ts';
@@ -85,7 +86,7 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Require
         listener(event);
       };
       const watch = await watchEvents(follow, start, { relevant });
-      const resolver = watchResolver(listener);
+      const resolver = watchResolver(listener, () => caches.resolverFolder ?? resolverFolder);
       caches.routes.follow(true);
       return {
         close: async () => {
@@ -148,8 +149,9 @@ async function observe(run: Run, options: ObserveOptions, caches: ObservationCac
   if (device === null) caches.forget(link);
   // Without forwarding, the kernel refuses every packet from the tunnel: its replies prove nothing.
   const isForwarding = values[forwardingKey(link)] === '1';
-  const resolver = dns ? await readResolver(run, link, view) : undefined;
-  const resolvers = withoutOwn(readResolvers(view.underlay.addresses, caches.stubOwners), resolver);
+  const found = readResolvers(view.underlay.addresses, caches.stubOwners);
+  const named: Pick<Actual, 'dns' | 'dnsFiles'> = dns ? await readNameSettings(run, link, view, caches) : {};
+  const resolvers = named.dns?.program === 'systemd-resolved' ? withoutOwn(found, named.dns) : found;
   const { names: _, underlay: outside, ...shown } = view;
   const { forwarded, ...connected } = outside;
   const underlay = { ...connected, ...(isForwarding && forwarded && { forwarded }), ...resolvers };
@@ -164,17 +166,24 @@ async function observe(run: Run, options: ObserveOptions, caches: ObservationCac
     sysctls: all,
     isSealed: areSysctlsSealed(),
     hosts: hostsFile,
-    ...(resolver !== undefined && { dns: resolver }),
+    ...named,
     underlay,
   };
 }
 
-/** Null without systemd-resolved, whose folder stays after it ends. */
-async function readResolver(run: Run, link: string, { link: own, names }: LinkView): Promise<ResolverSettings | null> {
-  if (!existsSync(resolverFolder)) return null;
-  const settings = await readResolverSettings(run, link, names);
+/** The folder of systemd-resolved stays after it ends. */
+async function readNameSettings(
+  run: Run,
+  link: string,
+  { link: own, names, underlay }: LinkView,
+  caches: ObservationCache,
+): Promise<Required<Pick<Actual, 'dns' | 'dnsFiles'>>> {
   const isServing = own?.addresses.some(({ address }) => isListening(address, namesPort)) ?? false;
-  return settings && { ...settings, isServing };
+  const { resolver, dnsFiles } = findFileResolver(link, underlay.addresses, caches.stubOwners);
+  caches.resolverFolder = resolver?.folder || null;
+  if (resolver !== null) return { dns: { ...resolver, isServing }, dnsFiles };
+  const settings = existsSync(resolverFolder) ? await readResolverSettings(run, link, names) : null;
+  return { dns: settings && { ...settings, isServing }, dnsFiles };
 }
 
 /** Checks the names first: a userspace socket may belong to another network namespace. */

@@ -22,6 +22,8 @@ export class ObservationCache {
   readonly routes = new RouteCache();
   /** The processes that own the sockets of local resolvers. */
   readonly stubOwners: OwnerCache = new Map();
+  /** The folder of settings that the local resolver reads; null without any. */
+  resolverFolder: string | null = null;
   readonly #readShown = shownReader();
   readonly #links = new Map<string, LinkCache>();
 

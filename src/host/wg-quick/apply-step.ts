@@ -1,6 +1,7 @@
 import { Unsupported } from '../../core/errors/index.ts';
 import { parseLinkName } from '../../core/net/link-name.ts';
 import type { ConfigureDevice, ConfigureLink, LinkCommand, Step } from '../../core/reconcile/step.ts';
+import { removeDropIns, writeDropIns } from '../drop-in-files.ts';
 import { writeHosts } from '../hosts-file.ts';
 import type { DeviceStep } from '../wireguard/wg.ts';
 import { applyCommands, type DeviceConfig, mergePeers, needsRestart } from './apply-commands.ts';
@@ -41,6 +42,10 @@ export async function applyStep(context: PortableContext, pending: PendingDevice
       return writeHosts(step.link, step.block);
     case 'remove-hosts':
       return writeHosts(step.link, null);
+    case 'set-dns':
+      return step.files && writeDropIns(step.files.texts, null);
+    case 'revert-dns':
+      return step.files && removeDropIns(step.files.texts, null);
     case 'set-firewall':
     case 'remove-firewall':
     case 'set-sysctl':

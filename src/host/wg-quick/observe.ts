@@ -11,6 +11,7 @@ import { readHosts } from '../hosts-file.ts';
 import { parseOutput } from '../process/command-error.ts';
 import type { Run } from '../process/run.ts';
 import { parseDump } from '../wireguard/dump.ts';
+import { readMacResolver } from './mac-resolver.ts';
 import { routesOf, type TunnelFile, type TunnelFiles } from './tunnel-files.ts';
 import type { TunnelManager } from './tunnel-manager.ts';
 import { addressesOf, type Interfaces, readUnderlay } from './underlay.ts';
@@ -19,6 +20,8 @@ export interface PortableContext {
   readonly run: Run;
   readonly manager: TunnelManager;
   readonly files: TunnelFiles;
+  /** Where macOS has DNS servers for single domains; absent on other platforms. */
+  readonly resolverFolder?: string;
 }
 
 /** A tunnel according to `wg`, the kernel and its file. */
@@ -66,7 +69,7 @@ export async function observeTunnel(
  * routes from the file of the tunnel. It therefore detects no drift of the MTU and of routes. These
  * drivers have no packet rules, policy rules and sysctls.
  */
-export async function observe(context: PortableContext, { link, hosts }: ObserveOptions): Promise<Actual> {
+export async function observe(context: PortableContext, { link, hosts, dns = false }: ObserveOptions): Promise<Actual> {
   const observed = await observeTunnel(context, link);
   const { device, file } = observed;
   const found = findLink(link, observed);
@@ -83,6 +86,7 @@ export async function observe(context: PortableContext, { link, hosts }: Observe
     firewall: null,
     sysctls: {},
     hosts: hosts ? await readHosts(link) : null,
+    ...(dns && context.resolverFolder && (await readMacResolver(context.resolverFolder, link, found))),
     underlay: readUnderlay(
       observed.kernelName,
       observed.interfaces,

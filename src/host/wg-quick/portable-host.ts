@@ -2,9 +2,11 @@ import { networkInterfaces } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import { MissingPrivilege } from '../../core/errors/index.ts';
 import type { KernelRoute } from '../../core/host-state/kernel-route.ts';
+import { namesPort } from '../../core/names/zone.ts';
 import type { Address } from '../../core/net/cidr.ts';
 import { parseLinkName } from '../../core/net/link-name.ts';
 import type { Host, HostEvent, Requirements, ResolvedTarget, Watch } from '../host.ts';
+import { serveNames } from '../name-server/serve-names.ts';
 import {
   answersQuery,
   findSourceAddress,
@@ -55,6 +57,10 @@ export function portableHost(context: PortableContext): Host {
     probe: (target, deadlineMs) => probeTarget(context, target, deadlineMs),
     watch: (listener) => watchLinks(listener),
     watchDevices: (listener, everyMs) => watchDevices(run, listener, { everyMs }),
+    ...(context.resolverFolder && {
+      serveNames: (address, answer) =>
+        serveNames({ address, port: namesPort, isAllowed: (source) => source === address, answer }),
+    }),
   };
 
   async function findRoute(destination: Address): Promise<KernelRoute> {

@@ -248,7 +248,13 @@ export const stateSchema = v.object({
   label: v.exactOptional(v.string()),
   ownsDns: v.exactOptional(v.literal(true)),
   refusedDns: v.exactOptional(
-    v.object({ servers: v.array(dnsServer), domains: v.array(v.string()), lost: v.array(v.string()), at: instant }),
+    v.object({
+      servers: v.array(dnsServer),
+      domains: v.array(v.string()),
+      lost: v.array(v.string()),
+      failure: v.exactOptional(v.string()),
+      at: instant,
+    }),
   ),
   failed: v.optional(
     v.array(v.object({ peer: peerId, back: v.boolean(), heard: v.exactOptional(v.number()) })),

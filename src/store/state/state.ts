@@ -9,7 +9,7 @@ import type { NetworkMap, PeerFailure, PeerId, ProvidedRemarks } from '../../cor
 import type { Options } from '../../core/map/options.ts';
 import type { PeerLabels } from '../../core/names/hosts-label.ts';
 import type { Resolved } from '../../core/names/resolved-names.ts';
-import type { LinkDns } from '../../core/names/split-dns.ts';
+import type { DomainServers } from '../../core/names/split-dns.ts';
 import type { Address } from '../../core/net/cidr.ts';
 import type { Endpoint } from '../../core/net/endpoint.ts';
 import type { ServiceAddress } from '../../core/net/service-address.ts';
@@ -83,9 +83,11 @@ export interface State {
   readonly refusedDns?: RefusedDns;
 }
 
-/** DNS settings with which the names `lost` did not resolve. */
-export interface RefusedDns extends LinkDns {
+/** DNS settings with which the names `lost` did not resolve, or which the resolver did not take. */
+export interface RefusedDns extends DomainServers {
   readonly lost: readonly string[];
+  /** Why the resolver did not take them. */
+  readonly failure?: string;
   /** In ISO 8601. */
   readonly at: string;
 }

@@ -23,7 +23,10 @@ async function start() {
     return false;
   };
   const resolve = (others: readonly OtherDomain[]) => {
-    simulated.actual = { ...simulated.actual, dns: { own: null, others, isServing: false } };
+    simulated.actual = {
+      ...simulated.actual,
+      dns: { program: 'systemd-resolved', own: null, others, isServing: false },
+    };
   };
   resolve([]);
   const find = async () => (await examine(tools)).flatMap(({ subject, found }) => (subject === 'dns' ? [found] : []));

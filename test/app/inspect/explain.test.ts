@@ -289,7 +289,7 @@ describe('an explanation of a name', () => {
     const started = await start({}, [], map);
     const { simulated, tools } = started;
     const own = { ...settingsOf({ servers: [], domains: [] }), servers: [server], domains: ['~corp.example'] };
-    simulated.actual = { ...simulated.actual, dns: { own, others: [], isServing: false } };
+    simulated.actual = { ...simulated.actual, dns: { program: 'systemd-resolved', own, others: [], isServing: false } };
     const asked: string[] = [];
     tools.host.answersQuery = async (resolver) => {
       asked.push(resolver);

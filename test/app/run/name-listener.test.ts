@@ -18,7 +18,7 @@ const map = mapAt('"1"', [edge], { routes: [lan], routeDns });
 /** A host with systemd-resolved, and the listener of its one network. */
 async function startHost(changes: Partial<Joined> = {}) {
   const simulated = await SimulatedHost.with(joinedTo(map, changes));
-  simulated.actual = { ...bare, dns: { own: null, others: [], isServing: false } };
+  simulated.actual = { ...bare, dns: { program: 'systemd-resolved', own: null, others: [], isServing: false } };
   simulated.onHandshakeTrigger = () => {};
   const triggers: number[] = [];
   const listener = new NameListener(simulated.tools, 'cpn0', () => void triggers.push(simulated.seconds));
@@ -37,9 +37,9 @@ describe('the daemon', () => {
     await run();
     expect(simulated.served?.address).toBe('10.77.0.1');
     expect(triggers).toHaveLength(1);
-    expect(simulated.actual.dns?.own?.servers).toEqual(['192.168.50.53']);
+    expect(simulated.linkDns?.servers).toEqual(['192.168.50.53']);
     await run();
-    expect(simulated.actual.dns?.own).toMatchObject({
+    expect(simulated.linkDns).toMatchObject({
       servers: ['10.77.0.1:553'],
       domains: ['~0.77.10.in-addr.arpa', '~50.168.192.in-addr.arpa', '~corp.example', '~office.cpn.internal'],
     });
@@ -105,7 +105,20 @@ describe('the daemon', () => {
     await simulated.tools.store.write({ ...state, options: { ...options, dns: false } });
     await run();
     expect(simulated.served).toBeNull();
-    expect(simulated.actual.dns?.own).toBeNull();
+    expect(simulated.linkDns).toBeNull();
+  });
+
+  it('leaves a file as it is when it ends: each change may restart the resolver', async () => {
+    const { simulated, listener, run } = await startHost();
+    const settings = { own: null, folder: '/etc/dnsmasq.d', trouble: null, others: [], isServing: true };
+    simulated.actual = { ...simulated.actual, dns: { program: 'dnsmasq', ...settings }, dnsFiles: {} };
+    await run();
+    await run();
+    const { dnsFiles } = simulated.actual;
+    expect(Object.values(dnsFiles ?? {}).join()).toContain('10.77.0.1#553');
+    await listener.onEnd();
+    expect(simulated.actual.dnsFiles).toEqual(dnsFiles);
+    expect(simulated.linkDns).toBeNull();
   });
 
   it('serves none without systemd-resolved', async () => {
@@ -136,7 +149,7 @@ describe('the daemon', () => {
     };
     await run();
     await run();
-    expect(simulated.actual.dns?.own?.servers).toEqual(['192.168.50.53']);
+    expect(simulated.linkDns?.servers).toEqual(['192.168.50.53']);
     expect(simulated.logged.filter(({ message }) => message === 'the names of peers are not served')).toHaveLength(1);
     simulated.tools.host.serveNames = serveNames;
     await run();
@@ -148,7 +161,7 @@ describe('the daemon', () => {
     await run();
     await run();
     await listener.onEnd();
-    expect(simulated.actual.dns?.own).toMatchObject({
+    expect(simulated.linkDns).toMatchObject({
       servers: ['192.168.50.53'],
       domains: ['~50.168.192.in-addr.arpa', '~corp.example'],
     });

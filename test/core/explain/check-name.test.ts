@@ -48,7 +48,8 @@ function view({
   const own = { ...settingsOf({ servers: [], domains: [] }), servers, domains };
   const link = actual.link && { ...actual.link, up: isUp };
   const resolvers = [address('127.0.0.53'), address('203.0.113.53')];
-  const known = { ...actual, link, underlay: { ...underlay, resolvers }, dns: { own, others, isServing } };
+  const dns = { program: 'systemd-resolved', own, others, isServing } as const;
+  const known = { ...actual, link, underlay: { ...underlay, resolvers }, dns };
   return { ...plain, desired: { ...desired, domains: reports }, actual: known };
 }
 const find = (name: string, sample?: Sample) => findQueryPath(name, [view(sample)]);

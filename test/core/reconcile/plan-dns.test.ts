@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Actual, LinkDnsSettings } from '../../../src/core/host-state/actual.ts';
-import { planDns, planDnsRemoval, settingsOf } from '../../../src/core/reconcile/plan-dns.ts';
+import type { Actual, FileResolver, LinkDnsSettings } from '../../../src/core/host-state/actual.ts';
+import { planDns, planDnsRemoval, revertOf, settingsOf } from '../../../src/core/reconcile/plan-dns.ts';
 import { address, bare } from '../samples.ts';
 import { simulate } from '../simulate.ts';
 
@@ -13,7 +13,7 @@ const link = { name: 'cpn0', mtu: 1420, up: true, alias: 'cpn:7', addresses: [] 
 const withOwn = (own: LinkDnsSettings | null): Actual => ({
   ...bare,
   link,
-  dns: { own, others: [], isServing: false },
+  dns: { program: 'systemd-resolved', own, others: [], isServing: false },
 });
 
 describe('the DNS settings of the interface', () => {
@@ -72,5 +72,69 @@ describe('the DNS settings of the interface', () => {
     const actual: Actual = { ...bare, link, ...(resolver === null && { dns: null }) };
     expect(planDns(wanted, actual)).toEqual([]);
     expect(planDnsRemoval('cpn0', actual, 'taken back')).toEqual([]);
+  });
+});
+
+describe('our file for a resolver', () => {
+  const path = '/etc/dnsmasq.d/cpn-cpn0.conf';
+  const resolver: FileResolver = {
+    ...{ program: 'dnsmasq', own: null, folder: '/etc/dnsmasq.d', trouble: null },
+    ...{ others: [], isServing: false },
+  };
+  const bareHost: Actual = { ...bare, link, dns: resolver, dnsFiles: {} };
+  const written = simulate(bareHost, planDns(wanted, bareHost));
+  const [text = ''] = Object.values(written.dnsFiles ?? {});
+
+  test('is written once, with the change of each line', () => {
+    const lines = [
+      ...['server=/50.168.192.in-addr.arpa/192.168.50.53', 'rebind-domain-ok=/50.168.192.in-addr.arpa/'],
+      ...['server=/corp.example/192.168.50.53', 'rebind-domain-ok=/corp.example/'],
+    ];
+    expect(planDns(wanted, bareHost)).toMatchObject([
+      {
+        ...{ do: 'set-dns', dns, files: { program: 'dnsmasq', texts: { [path]: text } } },
+        changes: [{ action: 'add', kind: 'dns', target: path, before: null, after: lines }],
+      },
+    ]);
+    expect(planDns(wanted, written)).toEqual([]);
+  });
+
+  test.each([`${text}# not read yet\n`, text.replace('corp', 'other'), ''])('is repaired: %j', (other) => {
+    const actual: Actual = { ...written, dnsFiles: { [path]: other } };
+    const steps = planDns(wanted, actual);
+    expect(steps).toMatchObject([{ do: 'set-dns', changes: [{ action: 'update' }] }]);
+    expect(planDns(wanted, simulate(actual, steps))).toEqual([]);
+  });
+
+  test('is removed, and read again', () => {
+    const removal = { do: 'revert-dns', files: { program: 'dnsmasq', texts: { [path]: null } } };
+    expect(planDns({ ...wanted, dns: null }, written)).toMatchObject([{ ...removal, changes: [{ action: 'remove' }] }]);
+    expect(planDnsRemoval('cpn0', written, 'taken back')).toMatchObject([removal]);
+    expect(planDnsRemoval('cpn0', bareHost, 'taken back')).toEqual([]);
+    const [step] = planDns(wanted, bareHost);
+    if (step?.do === 'set-dns') expect(revertOf(step)).toMatchObject({ ...removal, changes: [] });
+  });
+
+  test('follows the host to another resolver', () => {
+    const moved: Actual = { ...written, dns: { ...resolver, folder: '/etc/other' } };
+    expect(planDns(wanted, moved)).toMatchObject([
+      { files: { texts: { '/etc/other/cpn-cpn0.conf': text, [path]: null } }, changes: [{}, { action: 'remove' }] },
+    ]);
+    const resolved: Actual = {
+      ...written,
+      dns: { program: 'systemd-resolved', own: null, others: [], isServing: false },
+    };
+    const steps = planDns(wanted, resolved);
+    expect(steps).toMatchObject([
+      { do: 'revert-dns', files: { program: null, texts: { [path]: null } } },
+      { do: 'set-dns', link: 'cpn0' },
+    ]);
+    expect(planDns(wanted, simulate(resolved, steps))).toEqual([]);
+  });
+
+  test('stays while no resolver is found, until the network is left', () => {
+    const unknown: Actual = { ...written, dns: null };
+    expect(planDns({ ...wanted, dns: null }, unknown)).toEqual([]);
+    expect(planDnsRemoval('cpn0', unknown, 'taken back')).toMatchObject([{ files: { program: null } }]);
   });
 });

@@ -1,4 +1,6 @@
+import { CpnError } from '../../../core/errors/index.ts';
 import { formatServer } from '../../../core/names/split-dns.ts';
+import { revertOf } from '../../../core/reconcile/plan-dns.ts';
 import type { SetDns, Step } from '../../../core/reconcile/step.ts';
 import type { Joined, RefusedDns } from '../../../store/state/state.ts';
 import type { Tools } from '../../tools.ts';
@@ -11,8 +13,8 @@ const withinMs = 10_000;
 const pauseMs = 250;
 
 /**
- * Sets the DNS servers of the interface, and keeps them only if the names that this host needs for
- * the tunnel still resolve. Otherwise removes them.
+ * Sets the DNS servers of the network's domains, and keeps them only if the names that this host
+ * needs for the tunnel still resolve. Otherwise removes them.
  *
  * @returns why they were removed; null if they stay
  */
@@ -22,15 +24,23 @@ export async function applyDns(
   step: Step & SetDns,
 ): Promise<RefusedDns | null> {
   const needed = await findResolving(tools, neededNames(state).slice(0, mostNames));
-  await tools.host.apply(step);
+  const { servers, domains } = step.dns;
+  const at = tools.now().toISOString();
+  try {
+    await tools.host.apply(step);
+  } catch (error) {
+    // The resolver restarted twice: it must not do so in each pass.
+    if (step.files === undefined || !(error instanceof CpnError)) throw error;
+    tools.warn(error.message);
+    return { servers, domains, lost: [], failure: error.message, at };
+  }
   const lost = await findLost(tools, needed);
   if (lost.length === 0) return null;
-  await tools.host.apply({ do: 'revert-dns', link: step.link, changes: [] });
-  const { servers, domains } = step.dns;
+  await tools.host.apply(revertOf(step));
   tools.warn(
     `the DNS servers of ${step.link} were removed: with ${servers.map(formatServer).join(', ')}, ${lost.join(', ')} did not resolve`,
   );
-  return { servers, domains, lost, at: tools.now().toISOString() };
+  return { servers, domains, lost, at };
 }
 
 async function findResolving({ host }: Pick<Tools, 'host'>, names: readonly string[]): Promise<readonly string[]> {

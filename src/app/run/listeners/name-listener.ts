@@ -1,7 +1,7 @@
 import { expectCpnError } from '../../../core/errors/index.ts';
 import type { NetworkMap } from '../../../core/map/model.ts';
 import { assignLabels, type PeerLabels } from '../../../core/names/hosts-label.ts';
-import type { ForwardedDomains, LinkDns } from '../../../core/names/split-dns.ts';
+import type { DomainServers, ForwardedDomains } from '../../../core/names/split-dns.ts';
 import { answer, buildZones, indexZones, type Question, type Zones } from '../../../core/names/zone.ts';
 import type { Address } from '../../../core/net/cidr.ts';
 import type { NameServer } from '../../../host/host.ts';
@@ -25,7 +25,7 @@ export class NameListener implements PassListener {
   #zones: Zones = new Map();
   #forwarded: readonly ForwardedDomains[] = [];
   /** Undefined if the resolver does not use this server. */
-  #afterwards: LinkDns | null | undefined;
+  #afterwards: DomainServers | null | undefined;
 
   /** @param onStart called once names are served: the resolver can then use them */
   constructor(tools: Pick<Tools, 'host' | 'log'>, link: string, onStart: () => void) {

@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { join, normalize } from 'node:path';
 import { mostFiles, readForwarder, readNameservers, type SettingsFiles, type StubSettings } from './settings.ts';
 
 type DnsmasqSetting = readonly [name: string, value: string];
@@ -43,6 +43,35 @@ export function readDnsmasq(argv: readonly string[], files: SettingsFiles): Stub
     forwarders: [...named.filter((each) => each !== null), ...published.flatMap(readNameservers)],
     isComplete: isWhole && isBusKnown && !named.includes(null),
   };
+}
+
+/** The first folder of settings that a file of this name belongs to; null without any. */
+export function findDnsmasqFolder(argv: readonly string[], files: SettingsFiles, name: string): string | null {
+  const { settings } = readSettings(argv, files);
+  const folders = settings.flatMap(([option, value]) => {
+    const [folder = ''] = value.split(',');
+    return option === 'conf-dir' && folder.startsWith('/') && isTakenFrom(value)(name)
+      ? [normalize(`${folder}/.`)]
+      : [];
+  });
+  return folders[0] ?? null;
+}
+
+/** The domains that have settings of their own: `server=/corp.example/192.0.2.53`. */
+export function findDnsmasqDomains(argv: readonly string[], files: SettingsFiles): string[] {
+  return readSettings(argv, files).settings.flatMap(listDomains);
+}
+
+export function findDomainsIn(text: string): string[] {
+  return text.split('\n').flatMap(readLine).flatMap(listDomains);
+}
+
+function listDomains([name, value]: DnsmasqSetting): string[] {
+  if (!['server', 'local', 'address'].includes(name)) return [];
+  return value
+    .split('/')
+    .slice(1, -1)
+    .map((domain) => domain.toLowerCase());
 }
 
 /** Collects all options. `isWhole` is false if a file or the output of a script is missing. */
@@ -99,16 +128,20 @@ function readLine(line: string): DnsmasqSetting[] {
   return name === undefined ? [] : [[name, value]];
 }
 
-/** `/etc/dnsmasq.d,.bak` skips names with that ending. `*.conf` instead reads only such names. */
 function listFolder(value: string, { list }: SettingsFiles): string[] {
-  const [folder = '', ...ends] = value.split(',');
+  const [folder = ''] = value.split(',');
+  return list(folder)
+    .filter(isTakenFrom(value))
+    .map((name) => join(folder, name));
+}
+
+/** `/etc/dnsmasq.d,.bak` skips names with that ending. `*.conf` instead reads only such names. */
+function isTakenFrom(value: string): (name: string) => boolean {
+  const [, ...ends] = value.split(',');
   const taken = ends.filter((end) => end.startsWith('*')).map((end) => end.slice(1));
   const left = ends.filter((end) => !end.startsWith('*'));
-  const isTaken = (name: string) =>
+  return (name) =>
     !/^[.#]|~$/.test(name) &&
     (taken.length === 0 || taken.some((end) => name.endsWith(end))) &&
     !left.some((end) => name.endsWith(end));
-  return list(folder)
-    .filter(isTaken)
-    .map((name) => join(folder, name));
 }

@@ -1,5 +1,5 @@
 import { CommandFailed, CpnError, InvalidValue, MissingTool } from '../../../core/errors/index.ts';
-import type { LinkDnsSettings, ResolverSettings, Underlay } from '../../../core/host-state/actual.ts';
+import type { LinkDnsSettings, LinkResolver, Underlay } from '../../../core/host-state/actual.ts';
 import { addressIn } from '../../../core/net/cidr.ts';
 import { settingsOf } from '../../../core/reconcile/plan-dns.ts';
 import type { SetDns } from '../../../core/reconcile/step.ts';
@@ -32,7 +32,7 @@ export async function readResolverSettings(
   run: Run,
   link: string,
   names: ReadonlyMap<number, string>,
-): Promise<Omit<ResolverSettings, 'isServing'> | null> {
+): Promise<Omit<LinkResolver, 'isServing'> | null> {
   const [index] = [...names].find(([, name]) => name === link) ?? [];
   try {
     const ofManager = await readManager(run);
@@ -88,7 +88,7 @@ interface ReadSettings {
   readonly names: ReadonlyMap<number, string>;
 }
 
-function composeSettings({ ofManager, ofLink, index, names }: ReadSettings): Omit<ResolverSettings, 'isServing'> {
+function composeSettings({ ofManager, ofLink, index, names }: ReadSettings): Omit<LinkResolver, 'isServing'> {
   const entries = asList(ofManager.Domains).map(asList);
   const own = {
     servers: asList(ofManager.DNSEx)
@@ -105,6 +105,7 @@ function composeSettings({ ofManager, ofLink, index, names }: ReadSettings): Omi
     dnsOverTls: String(ofLink?.DNSOverTLS),
   };
   return {
+    program: 'systemd-resolved',
     own: isSet ? settings : null,
     others: others.map(([at, domain, isRouting]) => ({
       domain: String(domain).toLowerCase(),
@@ -127,7 +128,7 @@ function formatServer([, family, address, port, name]: readonly unknown[]): stri
  */
 export function withoutOwn<Found extends Pick<Underlay, 'resolvers'>>(
   found: Found,
-  settings: Pick<ResolverSettings, 'own'> | null | undefined,
+  settings: Pick<LinkResolver, 'own'> | null,
 ): Found {
   const own = settings?.own?.servers ?? [];
   return own.length === 0 ? found : { ...found, resolvers: found.resolvers.filter((each) => !own.includes(each)) };

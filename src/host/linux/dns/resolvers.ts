@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import type { ResolverStub, Underlay } from '../../../core/host-state/actual.ts';
+import { findMark } from '../../../core/names/drop-in.ts';
 import { type Address, covers, parsePrefix } from '../../../core/net/cidr.ts';
 import { isSystemUser } from '../../../core/net/loopback-listener.ts';
 import { listProcesses, type OpenFiles, readOpenFiles, readProgram } from '../process-files.ts';
@@ -57,18 +58,67 @@ export function readResolvers(
   const published = files.read(resolvedFile);
   const ofGlibc = parseResolvers(files.read('/etc/resolv.conf'));
   const named = [...new Set([...ofGlibc, ...parseResolvers(published, mostOfStub)])];
-  const isPublished = (address: Address) => published !== '' && resolvedStubs.includes(address);
-  const first = named.filter((address) => isHere(address, own) && !isPublished(address));
+  const first = named.filter((address) => isHere(address, own) && !isOfResolved(address, files));
   if (first.length === 0) return { resolvers: named };
   const stubs = findStubs(first, own, owners, files);
   const stated = stubs.flatMap((stub) => stub.stated);
   return { resolvers: [...new Set([...named, ...stated])], stubs };
 }
 
+/** Its process is hidden from the sandbox of the daemon. */
+function isOfResolved(address: Address, { read }: Pick<ResolverFiles, 'read'>): boolean {
+  return resolvedStubs.includes(address) && read(resolvedFile) !== '';
+}
+
 const loopback = parsePrefix('127.0.0.0/8');
 
 function isHere(address: Address, own: readonly Address[]): boolean {
   return covers(loopback, address) || address === '::1' || own.includes(address);
+}
+
+/** The program that answers at an address of this host. */
+export interface LocalProgram extends ListeningSockets {
+  readonly pid: string | null;
+  /** Empty if its process is not visible. */
+  readonly program: string;
+  readonly argv: readonly string[];
+}
+
+/** The program at the first server of resolv.conf(5); null if that is not on this host. */
+export function findLocalResolver(
+  own: readonly Address[],
+  owners: OwnerCache,
+  files = ofThisHost,
+): LocalProgram | null {
+  const [address] = parseResolvers(files.read('/etc/resolv.conf'));
+  if (address === undefined || !isHere(address, own) || isOfResolved(address, files)) return null;
+  const found = identify({ address, port: 53 }, readSockets(dnsPorts, files), owners, files);
+  return found.inodes.length === 0 ? null : found;
+}
+
+/** The sockets that receive the queries of this host, by inode. Empty if none is on this host. */
+export function findResolverSockets(): readonly string[] {
+  const [address] = parseResolvers(ofThisHost.read('/etc/resolv.conf'));
+  return address === undefined ? [] : findListening(readSockets(dnsPorts, ofThisHost), address, 53).inodes;
+}
+
+function readSockets(ports: ReadonlySet<number>, files: ResolverFiles): Sockets {
+  const read = (names: readonly string[]) =>
+    parseSockets(names.map((name) => files.read(`/proc/net/${name}`)).join('\n'), ports);
+  return { datagrams: read(['udp', 'udp6']), streams: read(['tcp', 'tcp6']) };
+}
+
+function identify(
+  { address, port }: Forwarder,
+  sockets: Sockets,
+  owners: OwnerCache,
+  files: ResolverFiles,
+): LocalProgram {
+  const listening = findListening(sockets, address, port);
+  const pid = findOwner(listening.inodes, owners, files);
+  if (pid === null) return { ...listening, pid, program: '', argv: [] };
+  const argv = files.read(`/proc/${pid}/cmdline`).split('\0');
+  return { ...listening, pid, program: files.readProgram(pid), argv };
 }
 
 function findStubs(
@@ -107,14 +157,11 @@ function describeStub(
   owners: OwnerCache,
   files: ResolverFiles,
 ): ResolverStub & { readonly forwarders: readonly Forwarder[] } {
-  const { inodes, stranger } = findListening({ datagrams, streams }, address, port);
+  const { inodes, stranger, pid, program, argv } = identify({ address, port }, { datagrams, streams }, owners, files);
   if (stranger !== null) {
     const unknown = { program: null, isStated: false, stated: [], observed: [], forwarders: [] };
     return { address, isListening: true, stranger, ...unknown };
   }
-  const pid = findOwner(inodes, owners, files);
-  const program = pid === null ? '' : files.readProgram(pid);
-  const argv = pid === null ? [] : files.read(`/proc/${pid}/cmdline`).split('\0');
   const settings = program === '' ? readUsualSettings(files.settings) : readStubSettings(program, argv, files.settings);
   const { sockets } = pid === null ? { sockets: new Set<string>() } : files.readOpenFiles(pid);
   const named = new Map((settings?.forwarders ?? []).map((each) => [`${each.address} ${each.port}`, each]));
@@ -207,7 +254,11 @@ function findOwner(inodes: readonly string[], owners: OwnerCache, files: Resolve
 
 /** Reads only files of root: another user's process may name any file, or an endless pipe. */
 export const rootsFiles: SettingsFiles = {
-  read: readOfRoot,
+  // Our servers are not those of the underlay.
+  read: (path) => {
+    const text = readOfRoot(path);
+    return findMark(text) === null ? text : '';
+  },
   list: (folder) => {
     try {
       return readdirSync(folder).toSorted();
@@ -219,7 +270,7 @@ export const rootsFiles: SettingsFiles = {
 
 const mostBytes = 1 << 20;
 
-function readOfRoot(path: string): string {
+export function readOfRoot(path: string): string {
   let file: number | undefined;
   try {
     // A relative path starts in the working directory of the other program.

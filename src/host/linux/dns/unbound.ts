@@ -6,11 +6,45 @@ import { type Forwarder, mostFiles, readForwarder, type SettingsFiles, type Stub
  * name of another option, or any other word. A line may have several.
  */
 const words =
-  /#[^\n]*|(forward-addr|forward-host|stub-addr|stub-host|primary|master|include|include-toplevel):[ \t]*("[^"\n]*"|'[^'\n]*'|[^\s"']+)?|"[^"\n]*"|'[^'\n]*'|[a-z0-9-]+:|[^\s"']+/g;
+  /#[^\n]*|(forward-addr|forward-host|stub-addr|stub-host|primary|master|include|include-toplevel|name|local-zone):[ \t]*("[^"\n]*"|'[^'\n]*'|[^\s"']+)?|"[^"\n]*"|'[^'\n]*'|[a-z0-9-]+:|[^\s"']+/g;
 
 /** Reads the settings of unbound(8) from the files that its command line names. */
 export function readUnbound(argv: readonly string[], files: SettingsFiles): StubSettings {
+  const { forwarders, isComplete } = readSettings(argv, files);
+  return { forwarders, isComplete };
+}
+
+/** The first included folder that a file of this name belongs to; null without any. */
+export function findUnboundFolder(argv: readonly string[], files: SettingsFiles, name: string): string | null {
+  // unbound-checkconf reads this file.
+  if (findMain(argv) !== usualFile) return null;
+  const named = (path: string): SettingsFiles => ({
+    ...files,
+    list: (folder) => (folder === dirname(path) ? [name] : []),
+  });
+  const isTaken = (path: string) => expand(path, named(path))?.includes(join(dirname(path), name)) === true;
+  const taken = readSettings(argv, files).included.find((path) => basename(path).includes('*') && isTaken(path));
+  return taken === undefined ? null : dirname(taken);
+}
+
+/** The domains of its zones. */
+export function findUnboundDomains(argv: readonly string[], files: SettingsFiles): string[] {
+  return readSettings(argv, files).domains;
+}
+
+export function findZonesIn(text: string): string[] {
+  return readSettings([], { read: (path) => (path === usualFile ? text : ''), list: () => [] }).domains;
+}
+
+interface UnboundSettings extends StubSettings {
+  readonly domains: string[];
+  /** Paths and patterns. */
+  readonly included: string[];
+}
+
+function readSettings(argv: readonly string[], files: SettingsFiles): UnboundSettings {
   const pending = [findMain(argv)];
+  const [domains, included]: [string[], string[]] = [[], []];
   const visited = new Set<string>();
   /** Files found by a pattern. These may be empty. */
   const matched = new Set<string>();
@@ -18,14 +52,17 @@ export function readUnbound(argv: readonly string[], files: SettingsFiles): Stub
   let isComplete = true;
   for (let path = pending.shift(); path !== undefined; path = pending.shift()) {
     if (visited.has(path)) continue;
-    if (visited.size >= mostFiles) return { forwarders, isComplete: false };
+    if (visited.size >= mostFiles) return { forwarders, isComplete: false, domains, included };
     visited.add(path);
     const text = files.read(path);
     if (text === '' && !matched.has(path)) isComplete = false;
     for (const [, name, quoted = ''] of text.matchAll(words)) {
       if (name === undefined) continue;
       const value = quoted.replace(/^(["'])(.*)\1$/s, '$2');
-      if (name.startsWith('include')) {
+      if (name === 'name' || name === 'local-zone') {
+        domains.push(value.toLowerCase().replace(/\.$/, ''));
+      } else if (name.startsWith('include')) {
+        included.push(value);
         const paths = expand(value, files);
         if (paths === null) isComplete = false;
         pending.push(...(paths ?? []));
@@ -37,13 +74,15 @@ export function readUnbound(argv: readonly string[], files: SettingsFiles): Stub
       }
     }
   }
-  return { forwarders, isComplete };
+  return { forwarders, isComplete, domains, included };
 }
+
+const usualFile = '/etc/unbound/unbound.conf';
 
 /** The file after `-c`, which may follow other letters, or have its value in the same word. */
 function findMain(argv: readonly string[]): string {
   const at = argv.findIndex((word, index) => index > 0 && /^-[dhpvV]*c/.test(word));
-  if (at < 0) return '/etc/unbound/unbound.conf';
+  if (at < 0) return usualFile;
   return argv[at]?.replace(/^-[dhpvV]*c/, '') || (argv[at + 1] ?? '');
 }
 

@@ -12,11 +12,14 @@ export const resolverFolder = '/run/systemd/resolve';
 const retryMs = 2_000;
 
 /**
- * Reports changes of systemd-resolved's servers, as events of kind `dns`: its D-Bus signals would
- * need a process. Watches the folder from its creation on.
+ * Reports changes of the resolver's servers, as events of kind `dns`: D-Bus signals of
+ * systemd-resolved would need a process. Watches the folder from its creation on.
+ *
+ * @param findPath the folder with the settings of the resolver, which may change
  */
-export function watchResolver(listener: (event: HostEvent) => void, path = resolverFolder): Watch {
+export function watchResolver(listener: (event: HostEvent) => void, findPath = () => resolverFolder): Watch {
   let watcher: FSWatcher | null = null;
+  let path = findPath();
   const report = () => listener({ kind: 'dns', link: null, removed: false });
   const stop = () => {
     watcher?.close();
@@ -32,6 +35,8 @@ export function watchResolver(listener: (event: HostEvent) => void, path = resol
   };
   open();
   const timer = setInterval(() => {
+    if (path !== findPath()) stop();
+    path = findPath();
     if (watcher === null && open()) report();
   }, retryMs);
   timer.unref();

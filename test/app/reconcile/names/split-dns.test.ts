@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { takeDown } from '../../../../src/app/networks/down.ts';
+import { bringUp } from '../../../../src/app/networks/up.ts';
 import { describeEvaluation } from '../../../../src/app/problems/describe-evaluation.ts';
 import { evaluateNetwork } from '../../../../src/app/reconcile/evaluate-network.ts';
 import { passNetwork } from '../../../../src/app/reconcile/pass.ts';
@@ -23,7 +24,7 @@ const confirming = { withinMs: 20_000 };
 /** A host with systemd-resolved, in a network with a domain behind a route. */
 async function startHost(changes: Partial<Joined> = {}): Promise<{ simulated: SimulatedHost; warnings: string[] }> {
   const simulated = await SimulatedHost.with(joinedTo(map, { service, ...changes }));
-  simulated.actual = { ...bare, dns: { own: null, others: [], isServing: false } };
+  simulated.actual = { ...bare, dns: { program: 'systemd-resolved', own: null, others: [], isServing: false } };
   simulated.dnsRecords = { 'cp.service.example': [address('203.0.113.1')] };
   simulated.onHandshakeTrigger = () => {};
   const warnings: string[] = [];
@@ -42,12 +43,12 @@ describe('a pass sets the DNS servers of the interface', () => {
     const { simulated, warnings } = await startHost();
     const pass = await run(simulated);
     expect(pass?.changes.filter(({ kind }) => kind === 'dns')).toHaveLength(1);
-    expect(simulated.actual.dns?.own).toEqual(settingsOf(dns));
+    expect(simulated.linkDns).toEqual(settingsOf(dns));
     expect((await run(simulated))?.changes).toEqual([]);
     expect(await reasons(simulated)).toEqual([null]);
     expect(warnings).toEqual([]);
     await takeDown(simulated.tools);
-    expect(simulated.actual.dns?.own).toBeNull();
+    expect(simulated.linkDns).toBeNull();
     expect(await simulated.state()).not.toHaveProperty('ownsDns');
   });
 
@@ -66,12 +67,15 @@ describe('a pass sets the DNS servers of the interface', () => {
   it('not over those of another program, which it leaves there', async () => {
     const { simulated } = await startHost();
     const theirs = { ...settingsOf(dns), servers: ['203.0.113.99'] };
-    simulated.actual = { ...simulated.actual, dns: { own: theirs, others: [], isServing: false } };
+    simulated.actual = {
+      ...simulated.actual,
+      dns: { program: 'systemd-resolved', own: theirs, others: [], isServing: false },
+    };
     await run(simulated);
-    expect(simulated.actual.dns?.own).toEqual(theirs);
+    expect(simulated.linkDns).toEqual(theirs);
     expect(await reasons(simulated)).toEqual(['another program has set DNS servers on the interface']);
     await takeDown(simulated.tools);
-    expect(simulated.actual.dns?.own).toEqual(theirs);
+    expect(simulated.linkDns).toEqual(theirs);
   });
 
   it('over its own after an older version wrote the state', async () => {
@@ -81,9 +85,12 @@ describe('a pass sets the DNS servers of the interface', () => {
     await simulated.tools.store.write(older);
     const settings = settingsOf(dns);
     const before = { ...settings, servers: ['10.77.0.1:553', ...settings.servers], domains: ['~former.example'] };
-    simulated.actual = { ...simulated.actual, dns: { own: before, others: [], isServing: false } };
+    simulated.actual = {
+      ...simulated.actual,
+      dns: { program: 'systemd-resolved', own: before, others: [], isServing: false },
+    };
     await run(simulated);
-    expect(simulated.actual.dns?.own).toEqual(settings);
+    expect(simulated.linkDns).toEqual(settings);
     expect(await reasons(simulated)).toEqual([null]);
   });
 
@@ -93,7 +100,7 @@ describe('a pass sets the DNS servers of the interface', () => {
     const state = await simulated.state();
     await simulated.tools.store.write({ ...state, options: { ...options, dns: false } });
     await run(simulated);
-    expect(simulated.actual.dns?.own).toBeNull();
+    expect(simulated.linkDns).toBeNull();
     expect(await reasons(simulated)).toEqual(['this host takes none (--no-dns)']);
   });
 
@@ -111,20 +118,20 @@ describe('a pass sets the DNS servers of the interface', () => {
     simulated.actual = {
       ...simulated.actual,
       underlay: { ...underlay, uplinks: ['eth0'] },
-      dns: { own: null, others, isServing: false },
+      dns: { program: 'systemd-resolved', own: null, others, isServing: false },
     };
     await run(simulated);
-    expect(simulated.actual.dns?.own).toEqual(settingsOf(dns));
+    expect(simulated.linkDns).toEqual(settingsOf(dns));
     simulated.actual = { ...simulated.actual, underlay: { ...underlay, uplinks: ['eth1'] } };
     await run(simulated);
-    expect(simulated.actual.dns?.own).toBeNull();
+    expect(simulated.linkDns).toBeNull();
     expect(await reasons(simulated)).toEqual(['the interface eth0 has it']);
   });
 
   it('not for a domain that contains the control plane', async () => {
     const { simulated } = await startHost({ service: { ...service, url: 'https://cp.corp.example' } });
     await run(simulated);
-    expect(simulated.actual.dns?.own).toBeNull();
+    expect(simulated.linkDns).toBeNull();
     expect(await reasons(simulated)).toEqual(['it contains cp.corp.example, which this host needs for the tunnel']);
   });
 
@@ -133,7 +140,7 @@ describe('a pass sets the DNS servers of the interface', () => {
     const other = joinedTo(mapAt('"1"', []), { service: { ...service, url: 'https://cp.corp.example' } });
     await simulated.tools.store.write({ ...other, interface: 'cpn1' });
     await run(simulated);
-    expect(simulated.actual.dns?.own).toBeNull();
+    expect(simulated.linkDns).toBeNull();
     expect(await reasons(simulated)).toEqual(['it contains cp.corp.example, which this host needs for the tunnel']);
   });
 
@@ -145,7 +152,7 @@ describe('a pass sets the DNS servers of the interface', () => {
     expect(warnings).toEqual(['set-dns exited with 1: no']);
     simulated.refusesStep = () => false;
     await run(simulated);
-    expect(simulated.actual.dns?.own).toEqual(settingsOf(dns));
+    expect(simulated.linkDns).toEqual(settingsOf(dns));
   });
 
   it('from the wg-quick text of another service', async () => {
@@ -154,7 +161,7 @@ describe('a pass sets the DNS servers of the interface', () => {
     const text = { dns: [server, '203.0.113.53', 'corp.example'], remarks: [] };
     const { simulated } = await startHost({ ...rest, membership: { ...membership, text } });
     await run(simulated);
-    expect(simulated.actual.dns?.own).toEqual(settingsOf(dns));
+    expect(simulated.linkDns).toEqual(settingsOf(dns));
   });
 });
 
@@ -165,7 +172,7 @@ describe('a host that can no longer resolve a name which it needs', () => {
     const repair = { isDone: false };
     const resolve = simulated.tools.host.resolve;
     simulated.tools.host.resolve = async (name, deadline) =>
-      !repair.isDone && simulated.actual.dns?.own ? [] : resolve(name, deadline);
+      !repair.isDone && simulated.linkDns ? [] : resolve(name, deadline);
     return { simulated, warnings, repair };
   }
 
@@ -182,7 +189,7 @@ describe('a host that can no longer resolve a name which it needs', () => {
     simulated.seconds += 601;
     repair.isDone = true;
     await run(simulated);
-    expect(simulated.actual.dns?.own).toEqual(settingsOf(dns));
+    expect(simulated.linkDns).toEqual(settingsOf(dns));
     expect(await simulated.state()).not.toHaveProperty('refusedDns');
   });
 
@@ -194,7 +201,7 @@ describe('a host that can no longer resolve a name which it needs', () => {
       await sleep(milliseconds, signal);
     };
     await run(simulated);
-    expect(simulated.actual.dns?.own).toEqual(settingsOf(dns));
+    expect(simulated.linkDns).toEqual(settingsOf(dns));
     expect(warnings).toEqual([]);
   });
 
@@ -202,6 +209,103 @@ describe('a host that can no longer resolve a name which it needs', () => {
     const { simulated } = await startHost();
     simulated.dnsRecords = {};
     await run(simulated);
-    expect(simulated.actual.dns?.own).toEqual(settingsOf(dns));
+    expect(simulated.linkDns).toEqual(settingsOf(dns));
   });
+});
+
+describe('a host with dnsmasq', () => {
+  const path = '/etc/dnsmasq.d/cpn-cpn0.conf';
+  async function startDnsmasq(changes: Partial<Joined> = {}) {
+    const { simulated, warnings } = await startHost(changes);
+    const settings = { own: null, folder: '/etc/dnsmasq.d', trouble: null, others: [], isServing: false };
+    simulated.actual = { ...bare, dns: { program: 'dnsmasq', ...settings }, dnsFiles: {} };
+    return { simulated, warnings };
+  }
+
+  it('gets our file once, and down removes it', async () => {
+    const { simulated } = await startDnsmasq();
+    await run(simulated);
+    expect(simulated.actual.dnsFiles?.[path]).toContain('server=/corp.example/192.168.50.53');
+    expect(await simulated.state()).toMatchObject({ ownsDns: true });
+    expect((await run(simulated))?.changes).toEqual([]);
+    await takeDown(simulated.tools);
+    expect(simulated.actual.dnsFiles).toEqual({});
+    expect(await simulated.state()).not.toHaveProperty('ownsDns');
+  });
+
+  it('loses it if a needed name no longer resolves', async () => {
+    const { simulated, warnings } = await startDnsmasq();
+    const resolve = simulated.tools.host.resolve;
+    simulated.tools.host.resolve = async (name, deadline) =>
+      path in (simulated.actual.dnsFiles ?? {}) ? [] : resolve(name, deadline);
+    await run(simulated);
+    expect(simulated.actual.dnsFiles).toEqual({});
+    expect(warnings).toEqual([expect.stringContaining('cp.service.example did not resolve')]);
+    expect((await run(simulated))?.changes).toEqual([]);
+  });
+
+  it('is asked again only later if it did not take the file', async () => {
+    const { simulated, warnings } = await startDnsmasq();
+    simulated.refusesStep = (step) => step.do === 'set-dns';
+    await run(simulated);
+    expect(await reasons(simulated)).toEqual(['set-dns exited with 1: no']);
+    await run(simulated);
+    expect(warnings).toHaveLength(1);
+    simulated.refusesStep = () => false;
+    simulated.seconds += 601;
+    await run(simulated);
+    expect(Object.keys(simulated.actual.dnsFiles ?? {})).toEqual([path]);
+    expect(await reasons(simulated)).toEqual([null]);
+  });
+
+  it('keeps the names of the daemon in the file while the daemon restarts', async () => {
+    const { simulated } = await startDnsmasq();
+    const serve = (isServing: boolean) => {
+      const { dns } = simulated.actual;
+      if (dns) simulated.actual = { ...simulated.actual, dns: { ...dns, isServing } };
+    };
+    serve(true);
+    await run(simulated);
+    const text = simulated.actual.dnsFiles?.[path];
+    expect(text).toMatch(/server=\/\S+\.cpn\.internal\/10\.77\.0\.\d+#553\n/);
+    expect(text).toContain('server=/corp.example/10.77.0');
+    expect(await reasons(simulated)).toEqual([null]);
+    serve(false);
+    expect((await run(simulated))?.changes).toEqual([]);
+    expect(await reasons(simulated)).toEqual([expect.stringContaining('systemctl start cpn')]);
+    await takeDown(simulated.tools);
+    await bringUp(simulated.tools);
+    expect(simulated.actual.dnsFiles?.[path]).toContain('server=/corp.example/192.168.50.53\n');
+  });
+
+  it('is left alone if the file cannot be changed', async () => {
+    const { simulated } = await startDnsmasq();
+    const { dns } = simulated.actual;
+    if (dns?.program === 'dnsmasq') simulated.actual = { ...simulated.actual, dns: { ...dns, trouble: 'no' } };
+    await run(simulated);
+    expect(simulated.actual.dnsFiles).toEqual({});
+    expect(await reasons(simulated)).toEqual(['no']);
+  });
+});
+
+it.each([
+  [{ resolvers: [address('192.0.2.53')] }, /this host has 192\.0\.2\.53, which is no program of this host$/],
+  [{ resolvers: [] }, /this host has no resolver$/],
+  [
+    {
+      resolvers: [address('127.0.0.1')],
+      stubs: [
+        {
+          ...{ address: address('127.0.0.1'), isListening: true, program: 'named', isStated: false },
+          stated: [],
+          observed: [],
+        },
+      ],
+    },
+    /this host has the local resolver 127\.0\.0\.1 \(named\)$/,
+  ],
+])('what a host would need is named: %j', async (underlay, reason) => {
+  const { simulated } = await startHost();
+  simulated.actual = { ...bare, dns: null, underlay: { ...bare.underlay, ...underlay } };
+  expect(await reasons(simulated)).toEqual([expect.stringMatching(reason)]);
 });

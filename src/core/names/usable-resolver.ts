@@ -1,0 +1,46 @@
+import type { LinkDnsSettings, ResolverSettings, Underlay } from '../host-state/actual.ts';
+import { type DnsServer, formatServer } from './split-dns.ts';
+
+/** The resolver of this host, as observed. */
+export interface FoundResolver {
+  /** Null without one that has servers for single domains, undefined if not requested. */
+  readonly resolver: ResolverSettings | null | undefined;
+  /** True if the DNS settings of the interface are ours. */
+  readonly isOwn: boolean;
+}
+
+/** Why the resolver of this host can take no domain; null if it can. */
+export function findObstacle({ resolver, isOwn }: FoundResolver, underlay: Underlay): string | null {
+  if (!resolver) return describeMissing(underlay);
+  if (resolver.program !== 'systemd-resolved') return resolver.trouble;
+  return resolver.own !== null && !isOwn ? 'another program has set DNS servers on the interface' : null;
+}
+
+/**
+ * True if the resolver shall use the daemon. A file names it also while it restarts: each change of
+ * the file may restart the resolver.
+ */
+export function usesDaemon({ resolver }: Pick<FoundResolver, 'resolver'>, own: DnsServer): boolean {
+  if (!resolver) return false;
+  const isKept = resolver.program !== 'systemd-resolved' && resolver.own?.servers.includes(formatServer(own));
+  return resolver.isServing || isKept === true;
+}
+
+/**
+ * True if settings of the interface can only be ours: servers of the network, for routing domains
+ * alone. An older version writes a state without `ownsDns`.
+ */
+export function isRecognized(found: LinkDnsSettings | null, servers: readonly DnsServer[]): boolean {
+  if (found === null || found.servers.length === 0 || found.isDefaultRoute) return false;
+  const known = servers.map(formatServer);
+  return found.servers.every((each) => known.includes(each)) && found.domains.every((each) => each.startsWith('~'));
+}
+
+const capable = 'systemd-resolved, dnsmasq, unbound, or NetworkManager with dns=dnsmasq';
+
+function describeMissing({ resolvers: [first], stubs = [] }: Underlay): string {
+  const stub = stubs.find(({ address }) => address === first);
+  const local = stub && `the local resolver ${stub.address}${stub.program === null ? '' : ` (${stub.program})`}`;
+  const present = local ?? (first === undefined ? 'no resolver' : `${first}, which is no program of this host`);
+  return `it needs a local resolver with servers for each domain: ${capable}; this host has ${present}`;
+}

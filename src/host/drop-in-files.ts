@@ -1,0 +1,94 @@
+import { lstat, mkdir, readFile, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { CommandFailed, CpnError, DiskFailed } from '../core/errors/index.ts';
+import { findMark } from '../core/names/drop-in.ts';
+import type { DnsFiles } from '../core/reconcile/step.ts';
+import { renameInto, syncFolder } from './rename-into.ts';
+
+/** A later comment line of a file that the program has perhaps not read. */
+const unread = '# not read yet\n';
+
+/** How a program reads our files. */
+export interface Reloader {
+  /** Refuses a text that the program would not start with. */
+  readonly check?: (text: string) => Promise<unknown>;
+  readonly reload: () => Promise<unknown>;
+  /** Starts it again after a reload that failed. */
+  readonly restore: () => Promise<unknown>;
+}
+
+type Texts = DnsFiles['texts'];
+
+/**
+ * Writes our files, and lets the program read them. If that fails, the files and the program get
+ * their former state back: without its resolver, the host resolves nothing.
+ *
+ * @throws CommandFailed, MissingTool, DiskFailed
+ */
+export async function writeDropIns(texts: Texts, reloader: Reloader | null): Promise<void> {
+  const before: Texts = Object.fromEntries(
+    await Promise.all(Object.keys(texts).map(async (path) => [path, await readOwn(path)] as const)),
+  );
+  const written = Object.values(texts).filter((text) => text !== null);
+  for (const text of written) await reloader?.check?.(text);
+  let isRead = false;
+  try {
+    // An interrupted step is planned again, because this text differs from the planned one.
+    await placeAll(mapTexts(texts, (text) => text + unread));
+    isRead = true;
+    await reloader?.reload();
+    await placeAll(texts);
+  } catch (error) {
+    await placeAll(before);
+    if (isRead) await reloader?.restore().catch(ignoreFailure);
+    throw error;
+  }
+}
+
+/** Also succeeds without the program, which reads nothing then. */
+export async function removeDropIns(texts: Texts, reloader: Reloader | null): Promise<void> {
+  for (const path of Object.keys(texts)) await readOwn(path);
+  await placeAll(texts);
+  await reloader?.reload().catch(ignoreFailure);
+}
+
+function ignoreFailure(error: unknown): void {
+  if (!(error instanceof CpnError)) throw error;
+}
+
+function mapTexts(texts: Texts, map: (text: string) => string): Texts {
+  return Object.fromEntries(Object.entries(texts).map(([path, text]) => [path, text === null ? null : map(text)]));
+}
+
+/** Null without the file. @throws CommandFailed for a file of another program */
+async function readOwn(path: string): Promise<string | null> {
+  const stats = await lstat(path).catch(() => null);
+  if (stats === null) return null;
+  const text = stats.isFile() ? await readFile(path, 'latin1') : '';
+  if (findMark(text) === null) throw new CommandFailed(`writing ${path}`, null, `${path} is not a file of cpn`);
+  return text;
+}
+
+async function placeAll(texts: Texts): Promise<void> {
+  for (const [path, text] of Object.entries(texts)) {
+    try {
+      await place(path, text);
+    } catch (error) {
+      if (error instanceof CpnError) throw error;
+      throw new DiskFailed('write', path, error as NodeJS.ErrnoException);
+    }
+  }
+}
+
+/** Programs pass over names that begin with a dot. */
+async function place(path: string, text: string | null): Promise<void> {
+  if (text === null) {
+    await rm(path, { force: true });
+    return syncFolder(path);
+  }
+  await mkdir(dirname(path), { recursive: true, mode: 0o755 });
+  const temporary = join(dirname(path), `.${basename(path)}.tmp`);
+  // The resolver may read it as its own user.
+  const owner = { mode: 0o644, uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
+  await renameInto(path, text, { temporary, owner, isCurrent: async () => true });
+}

@@ -1,0 +1,130 @@
+import { accessSync, constants, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { FileResolver, LinuxProgram, OtherDomain } from '../../../core/host-state/actual.ts';
+import { findMark, nameDropIn, readDropIns } from '../../../core/names/drop-in.ts';
+import type { Address } from '../../../core/net/cidr.ts';
+import { readIfThere } from '../underlay.ts';
+import { findDnsmasqDomains, findDnsmasqFolder, findDomainsIn } from './dnsmasq.ts';
+import { findLocalResolver, type LocalProgram, type OwnerCache, readOfRoot, rootsFiles } from './resolvers.ts';
+import type { SettingsFiles } from './settings.ts';
+import { findUnboundDomains, findUnboundFolder, findZonesIn } from './unbound.ts';
+
+/** How the settings of a program are read. */
+interface Reader {
+  /** The first of its folders that a file of this name belongs to; null without any. */
+  readonly findFolder: (argv: readonly string[], files: SettingsFiles, name: string) => string | null;
+  /** The domains with settings of their own. */
+  readonly findDomains: (argv: readonly string[], files: SettingsFiles) => readonly string[];
+  /** Those in the text of one file. */
+  readonly findDomainsIn: (text: string) => readonly string[];
+  /** Where our files may be left over. */
+  readonly folders: readonly string[];
+  /** What to do without a folder. */
+  readonly remedy: string;
+}
+
+const dnsmasq = { findFolder: findDnsmasqFolder, findDomains: findDnsmasqDomains, findDomainsIn };
+const networkManagerFolder = '/etc/NetworkManager/dnsmasq.d';
+
+const readers: Readonly<Record<LinuxProgram, Reader>> = {
+  dnsmasq: {
+    ...dnsmasq,
+    folders: ['/etc/dnsmasq.d'],
+    remedy: 'add "conf-dir=/etc/dnsmasq.d/,*.conf" to /etc/dnsmasq.conf',
+  },
+  NetworkManager: { ...dnsmasq, folders: [networkManagerFolder], remedy: `it needs ${networkManagerFolder}` },
+  unbound: {
+    ...{ findFolder: findUnboundFolder, findDomains: findUnboundDomains, findDomainsIn: findZonesIn },
+    folders: ['unbound.conf.d', 'conf.d', 'local.d'].map((name) => `/etc/unbound/${name}`),
+    remedy: 'add include-toplevel: "/etc/unbound/unbound.conf.d/*.conf" to /etc/unbound/unbound.conf',
+  },
+};
+
+/** The files of a host that concern its resolver. */
+export interface FoundFiles {
+  readonly resolver: Omit<FileResolver, 'isServing'> | null;
+  /** Our files for this network: text by path. */
+  readonly dnsFiles: Readonly<Record<string, string>>;
+}
+
+/**
+ * Finds the program that resolves names for this host, if it reads a folder of settings, and our
+ * files, also those that it does not read.
+ */
+export function findFileResolver(link: string, own: readonly Address[], owners: OwnerCache): FoundFiles {
+  const found = findLocalResolver(own, owners);
+  const known = found === null ? null : describeProgram(found);
+  const name = nameDropIn(link);
+  const folder = known && readers[known.program].findFolder(known.argv, rootsFiles, name);
+  const folders = new Set([...Object.values(readers).flatMap((each) => each.folders), ...(folder ? [folder] : [])]);
+  const texts = [...folders].map((each): [string, string] => [join(each, name), readOfRoot(join(each, name))]);
+  const dnsFiles = Object.fromEntries(texts.filter(([, text]) => findMark(text) === link));
+  if (known === null) return { resolver: null, dnsFiles };
+  const { program, argv } = known;
+  const reader = readers[program];
+  const settled = reader.findDomains(argv, rootsFiles).map((domain): OtherDomain => ({ domain, link: null }));
+  const others = [...settled, ...(folder ? findOfNetworks(folder, link, reader) : [])];
+  const trouble = folder
+    ? findTrouble(folder, name, link)
+    : `its ${program} reads no folder of settings; ${reader.remedy}`;
+  const read = Object.entries(dnsFiles).filter(([path]) => dirname(path) === folder);
+  const set = readDropIns(Object.fromEntries(read));
+  return { resolver: { program, own: set, folder: folder ?? '', others, trouble }, dnsFiles };
+}
+
+/** Null for another program. */
+function describeProgram({ program, argv }: LocalProgram): ReturnType<typeof findByUnit> {
+  if (program === '') return findByUnit(readIfThere, rootsFiles);
+  if (program === 'unbound') return { program, argv };
+  if (program !== 'dnsmasq') return null;
+  const isOfNetworkManager = argv.some((word) => word.startsWith('--enable-dbus=org.freedesktop.NetworkManager'));
+  return { program: isOfNetworkManager ? 'NetworkManager' : program, argv };
+}
+
+/**
+ * The sandbox of the daemon hides the processes of other users, but not the groups of systemd's
+ * units. Debian's unit of dnsmasq names the folder on the command line.
+ */
+export function findByUnit(
+  read: (path: string) => string,
+  settings: Pick<SettingsFiles, 'read'>,
+): { readonly program: LinuxProgram; readonly argv: readonly string[] } | null {
+  const isActive = (unit: string) =>
+    /^populated 1$/m.test(read(`/sys/fs/cgroup/system.slice/${unit}.service/cgroup.events`));
+  const isOfNetworkManager = read('/etc/resolv.conf').startsWith('# Generated by NetworkManager');
+  if (isOfNetworkManager && isActive('NetworkManager') && read('/run/NetworkManager/dnsmasq.pid') !== '')
+    return {
+      program: 'NetworkManager',
+      argv: ['dnsmasq', '--conf-file=/dev/null', `--conf-dir=${networkManagerFolder}`],
+    };
+  const [, folder] = /^CONFIG_DIR=(\S+)/m.exec(settings.read('/etc/default/dnsmasq')) ?? [];
+  const argv = ['dnsmasq', ...(folder === undefined ? [] : ['-7', folder])];
+  if (isActive('dnsmasq')) return { program: 'dnsmasq', argv };
+  return isActive('unbound') ? { program: 'unbound', argv: ['unbound'] } : null;
+}
+
+/** The domains of our other networks. */
+function findOfNetworks(folder: string, link: string, { findDomainsIn }: Reader): OtherDomain[] {
+  const texts = rootsFiles
+    .list(folder)
+    .filter((name) => /^cpn-.+\.conf$/.test(name))
+    .map((name) => readOfRoot(join(folder, name)));
+  return texts.flatMap((text) => {
+    const other = findMark(text);
+    return other === null || other === link ? [] : findDomainsIn(text).map((domain) => ({ domain, link: other }));
+  });
+}
+
+/** Why our file cannot be written; null if it can. */
+function findTrouble(folder: string, name: string, link: string): string | null {
+  const path = join(folder, name);
+  try {
+    const { uid, mode } = statSync(folder);
+    if (uid !== 0 || (mode & 0o022) !== 0) return `other users than root may write to ${folder}`;
+    accessSync(folder, constants.W_OK);
+    const isThere = statSync(path, { throwIfNoEntry: false }) !== undefined;
+    return isThere && findMark(readOfRoot(path)) !== link ? `${path} is not a file of cpn; rename it` : null;
+  } catch (error) {
+    return `cpn cannot write to ${folder}: ${(error as Error).message}`;
+  }
+}

@@ -1,0 +1,152 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
+import { join as path } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startDaemon } from '../lab/daemon.ts';
+import { DnsServer } from '../lab/dns.ts';
+import { eventually } from '../lab/eventually.ts';
+import type { Host } from '../lab/host.ts';
+import { type LocalResolver, startLocalResolver } from '../lab/local-resolver.ts';
+import { join, type Office, plan, startOffice, status } from './office.ts';
+
+/** Laptops with a local resolver other than systemd-resolved, and two DNS servers in a LAN behind a connector. */
+let office: Office;
+let uplink: DnsServer;
+
+const [first, second] = ['192.168.50.53', '192.168.50.54'];
+const [name, reverse] = ['db.corp.lan', '9.50.168.192.in-addr.arpa'];
+
+beforeAll(async () => {
+  office = await startOffice();
+  const { lab, controlPlane } = office;
+  uplink = await DnsServer.start(await lab.addHost('dns', { address: '203.0.113.53/24' }), {
+    'www.example': ['192.0.2.80'],
+    'x.second.example': ['192.0.2.81'],
+  });
+  const connector = await lab.addHost('connector', { address: '203.0.113.11/24' });
+  const lan = await lab.addLan(connector, '192.168.50.1/24');
+  await DnsServer.start(await lan.addHost('first', `${first}/24`), { [name]: ['192.168.50.9'], [reverse]: [name] });
+  await DnsServer.start(await lan.addHost('second', `${second}/24`), { 'db.third.lan': ['192.168.50.10'] });
+  await join(office, connector, '--type', 'connector', '--endpoint', `${connector.address}:51820`);
+  await startDaemon(connector);
+  await controlPlane.cpn(['network', 'update', 'office', '--add-route', `${second}/32`]);
+  await controlPlane.cpn([
+    ...['network', 'update', 'office', '--route-dns', `192.168.50.0/24=${first},corp.lan,second.example`],
+    ...['--route-dns', `${second}/32=${second},third.lan`],
+  ]);
+}, 90_000);
+
+afterAll(() => office?.lab.stop());
+
+describe.each([
+  { kind: 'dnsmasq', folder: 'dnsmasq.d', address: '203.0.113.22/24' },
+  { kind: 'NetworkManager', folder: 'NetworkManager/dnsmasq.d', address: '203.0.113.23/24' },
+  { kind: 'unbound', folder: 'unbound/unbound.conf.d', address: '203.0.113.24/24' },
+] as const)('a host with $kind', ({ kind, folder, address }) => {
+  let laptop: Host;
+  let resolver: LocalResolver;
+  const file = () => path(laptop.etcDir, folder, 'cpn-cpn0.conf');
+  const reported = async () =>
+    (await status(laptop)).domains.filter((each: { route: string | null }) => each.route !== null);
+  const resolvesDirectly = async () => {
+    await eventually('a name behind the route resolves', async () =>
+      expect(await resolver.query(name)).toEqual(['192.168.50.9']),
+    );
+    expect(await resolver.query(reverse, 'PTR')).toEqual([name]);
+    expect(await resolver.query('www.example')).toEqual(['192.0.2.80']);
+    expect(await resolver.query('none.example')).toEqual(['ENOTFOUND']);
+  };
+
+  beforeAll(async () => {
+    laptop = await office.lab.addHost(`with-${kind.toLowerCase()}`, { address });
+    resolver = await startLocalResolver(laptop, kind, '203.0.113.53');
+  });
+
+  it('resolves the domains of the first route through the tunnel, without the daemon', async () => {
+    const before = readFileSync(path(laptop.etcDir, 'resolv.conf'), 'utf8');
+    const asked = await uplink.countQuestions(name);
+    await join(office, laptop);
+    await resolvesDirectly();
+    expect(await uplink.countQuestions(name)).toBe(asked);
+    expect(await plan(laptop)).toEqual({ exitCode: 0, changes: [] });
+    expect(await resolver.reloads()).toHaveLength(1);
+    expect(statSync(file()).mode & 0o777).toBe(0o644);
+    expect(readFileSync(path(laptop.etcDir, 'resolv.conf'), 'utf8')).toBe(before);
+    const routes = ['192.168.50.0/24', `${second}/32`];
+    expect((await status(laptop)).routes).toEqual(
+      routes.map((prefix) => ({ prefix, via: 'connector', state: 'active' })),
+    );
+  });
+
+  it('leaves a domain to the settings that are there', async () => {
+    expect(await reported()).toMatchObject([
+      { domain: 'corp.lan', state: 'used' },
+      { domain: 'second.example', state: 'refused', reason: 'the resolver of this host has it' },
+      { domain: 'third.lan', state: 'refused', reason: expect.stringContaining('without "cpn run"') },
+    ]);
+    expect(await resolver.query('x.second.example')).toEqual(['192.0.2.81']);
+  });
+
+  it('resolves all domains and names of peers while the daemon runs, which repairs the file', async () => {
+    await using daemon = await startDaemon(laptop);
+    const resolvesPeers = () =>
+      eventually('names of peers resolve', async () =>
+        expect(await resolver.query('connector.office.cpn.internal')).toEqual(['10.77.0.1']),
+      );
+    await resolvesPeers();
+    expect(await resolver.query(name)).toEqual(['192.168.50.9']);
+    expect(await resolver.query('db.third.lan')).toEqual(['192.168.50.10']);
+    expect(await resolver.query('1.0.77.10.in-addr.arpa', 'PTR')).toEqual(['connector.office.cpn.internal']);
+    const reloads = await resolver.reloads();
+    const text = readFileSync(file(), 'utf8');
+    for (const damage of [() => rm(file()), () => writeFile(file(), text.replace(/10\.77\.0\.\d+/, '10.77.0.99'))]) {
+      await damage();
+      await eventually('the file is back', () => expect(readFileSync(file(), 'utf8')).toBe(text));
+    }
+    await resolvesPeers();
+    expect(await resolver.reloads()).toHaveLength(reloads.length + 2);
+    await daemon.stop();
+    await using again = await startDaemon(laptop);
+    await resolvesPeers();
+    expect(await resolver.reloads()).toHaveLength(reloads.length + 2);
+    await again.stop();
+  });
+
+  it('gets its file and its resolver back if that does not start, and tries no more for a while', async () => {
+    await laptop.cpn(['set', '--no-dns']);
+    expect(await resolver.query('www.example')).toEqual(['192.0.2.80']);
+    expect(readdirSync(path(laptop.etcDir, folder)).filter((each) => each.includes('cpn'))).toEqual([]);
+    await resolver.refuseFiles(true);
+    const { stderr } = await laptop.cpn(['set', '--dns']);
+    expect(stderr).toContain('exited with 1');
+    expect(await resolver.query('www.example')).toEqual(['192.0.2.80']);
+    const reloads = await resolver.reloads();
+    await laptop.cpn(['reconcile']);
+    expect(await resolver.reloads()).toEqual(reloads);
+    expect((await reported())[0]).toMatchObject({
+      state: 'refused',
+      reason: expect.stringContaining('exited with 1'),
+    });
+    await resolver.refuseFiles(false);
+  });
+
+  it('keeps the file of another program that has our name', async () => {
+    await laptop.cpn(['leave', '--yes']);
+    await writeFile(file(), '# of the administrator\n');
+    await join(office, laptop);
+    expect((await reported())[0]).toMatchObject({
+      reason: expect.stringContaining('is not a file of cpn'),
+    });
+    expect(readFileSync(file(), 'utf8')).toBe('# of the administrator\n');
+    await rm(file());
+    await laptop.cpn(['reconcile']);
+    await resolvesDirectly();
+  });
+
+  it('is as before after it leaves', async () => {
+    await laptop.cpn(['leave', '--yes']);
+    expect(readdirSync(path(laptop.etcDir, folder)).filter((each) => each.includes('cpn'))).toEqual([]);
+    expect(await resolver.query(name)).toEqual(['ENOTFOUND']);
+    expect(await resolver.query('www.example')).toEqual(['192.0.2.80']);
+  });
+});

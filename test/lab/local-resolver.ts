@@ -1,0 +1,144 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { REPOSITORY } from './built-program.ts';
+import { eventually } from './eventually.ts';
+import type { Host } from './host.ts';
+import { addTool, exposeTools } from './stand-in-tools.ts';
+
+/** A local resolver that reads a folder of settings. */
+interface Kind {
+  /** The settings that are not ours, by the path below /etc. */
+  readonly settings: (server: string) => Readonly<Record<string, string>>;
+  readonly start: string;
+  /** The tool that makes it read its settings again, and its arguments with what they do. */
+  readonly tool: readonly [name: string, actions: Readonly<Record<string, string>>];
+  /** The program of unbound that checks its settings. */
+  readonly checker?: string;
+}
+
+const alive = 'kill -0 "$(cat /run/resolver.pid)" 2>/run/null';
+const restart = `${alive} && kill "$(cat /run/resolver.pid)"; while ${alive}; do sleep 0.02; done; exec /run/start`;
+/** As of systemd: a unit that failed stays so. */
+const tryRestart = `${alive} || exit 0; ${restart}`;
+
+/** Fetched by scripts/setup. */
+const unboundFolder = join(REPOSITORY, '.cache', 'unbound');
+
+function ofUnbound(program: string): string {
+  return `env LD_LIBRARY_PATH="$(echo ${unboundFolder}/usr/lib/*-linux-gnu)" ${unboundFolder}/usr/sbin/${program}`;
+}
+
+const kinds = {
+  dnsmasq: {
+    settings: (server) => ({
+      'dnsmasq.conf': [
+        ...['listen-address=127.0.0.1', 'bind-interfaces', 'no-resolv', `server=${server}`, 'server=/second.example/#'],
+        ...['stop-dns-rebind', 'rebind-domain-ok=/example/', 'bogus-priv', 'user=root', 'pid-file=/run/resolver.pid'],
+        ...['conf-dir=/etc/dnsmasq.d/,*.conf', ''],
+      ].join('\n'),
+      'dnsmasq.d/README': '',
+    }),
+    start: 'dnsmasq',
+    tool: ['systemctl', { 'try-restart dnsmasq.service': tryRestart, 'restart dnsmasq.service': restart }],
+  },
+  /** Its dnsmasq, with NetworkManager's options; a stand-in for nmcli(1) restarts it. */
+  NetworkManager: {
+    settings: (server) => ({
+      'NetworkManager/dnsmasq.d/site.conf': `server=${server}\nserver=/second.example/#\nuser=root\n`,
+    }),
+    start: [
+      'dnsmasq --no-resolv --no-hosts --bind-interfaces --pid-file=/run/resolver.pid --listen-address=127.0.0.1',
+      '--cache-size=400 --clear-on-reload --conf-file=/dev/null --proxy-dnssec',
+      '--enable-dbus=org.freedesktop.NetworkManager.dnsmasq --conf-dir=/etc/NetworkManager/dnsmasq.d',
+    ].join(' '),
+    tool: ['nmcli', { 'general reload dns-full': restart }],
+  },
+  unbound: {
+    settings: (server) => ({
+      'unbound/unbound.conf': [
+        ...['server:', '  interface: 127.0.0.1', '  chroot: ""', '  username: ""', '  directory: "/etc/unbound"'],
+        ...['  pidfile: "/run/resolver.pid"', '  private-address: 192.168.0.0/16', '  use-syslog: no'],
+        ...['  logfile: "/run/resolver.log"', 'forward-zone:', '  name: "."', `  forward-addr: ${server}`],
+        ...['forward-zone:', '  name: "second.example."', `  forward-addr: ${server}`],
+        ...['include-toplevel: "/etc/unbound/unbound.conf.d/*.conf"', ''],
+      ].join('\n'),
+      'unbound/unbound.conf.d/README': '',
+    }),
+    start: ofUnbound('unbound'),
+    // As in Debian's unit.
+    tool: [
+      'systemctl',
+      {
+        'reload unbound.service': 'kill -HUP "$(cat /run/resolver.pid)"',
+        'try-restart unbound.service': tryRestart,
+      },
+    ],
+    checker: 'unbound-checkconf',
+  },
+} as const satisfies Readonly<Record<string, Kind>>;
+
+export type LocalResolverKind = keyof typeof kinds;
+
+const lookUp = `
+const [name, type] = process.argv.slice(1);
+const resolver = new (require('node:dns').promises.Resolver)({ timeout: 2000, maxTimeout: 2000, tries: 1 });
+resolver.setServers(['127.0.0.1']);
+const print = (reply) => console.log(JSON.stringify(reply));
+resolver.resolve(name, type).then(print, ({ code }) => print([code]));
+`;
+
+/** A program at 127.0.0.1, to which the host's resolv.conf leads. A stand-in for systemctl(1) restarts it, as its unit would. */
+export class LocalResolver {
+  readonly #host: Host;
+
+  /** Use {@link startLocalResolver}. */
+  constructor(host: Host) {
+    this.#host = host;
+  }
+
+  /** The records of a name, of `A` or another type. Without any, the error's code. */
+  async query(name: string, type = 'A'): Promise<string[]> {
+    const { stdout } = await this.#host.exec(['node', '-e', lookUp, name, type]);
+    return JSON.parse(stdout);
+  }
+
+  /** The commands so far that made it read its settings again. */
+  async reloads(): Promise<string[]> {
+    return (await readFile(join(this.#host.folder, 'run/reloads'), 'utf8')).trim().split('\n').filter(Boolean);
+  }
+
+  /** From now on, it does not start with a file of ours. */
+  async refuseFiles(isRefusing: boolean): Promise<void> {
+    await writeFile(join(this.#host.folder, 'run/refuses'), isRefusing ? 'cpn-' : 'nothing');
+  }
+}
+
+/** Starts it, with a server for all names. */
+export async function startLocalResolver(host: Host, kind: LocalResolverKind, server: string): Promise<LocalResolver> {
+  const { settings, start, tool, checker }: Kind = kinds[kind];
+  if (kind === 'unbound' && !existsSync(unboundFolder)) throw new Error(`no ${unboundFolder}: run scripts/setup lab`);
+  for (const [path, text] of Object.entries(settings(server))) {
+    const target = join(host.etcDir, path);
+    await rm(target, { recursive: true, force: true });
+    await mkdir(join(target, '..'), { recursive: true });
+    await writeFile(target, text);
+  }
+  const run = join(host.folder, 'run');
+  const refusing = `#!/bin/sh\nls -R /etc/dnsmasq.d /etc/NetworkManager /etc/unbound 2>/run/null | grep -q "$(cat /run/refuses)" && exit 1\n`;
+  const begin = `${refusing}exec ${start}\n`;
+  await writeFile(join(run, 'start'), begin, { mode: 0o755 });
+  for (const name of ['reloads', 'null']) await writeFile(join(run, name), '');
+  await writeFile(join(host.etcDir, 'resolv.conf'), 'nameserver 127.0.0.1\noptions timeout:1 attempts:1\n');
+  const [name, actions] = tool;
+  const cases = Object.entries(actions).map(([args, action]) => `'${args}') ${action} ;;\n`);
+  const log = `echo "${name} $*" >>/run/reloads`;
+  await addTool(host, name, `#!/bin/sh\n${log}\ncase "$*" in\n${cases.join('')}*) exit 1 ;;\nesac\n`);
+  if (checker) await addTool(host, checker, `${refusing}exec ${ofUnbound(checker)} "$@"\n`);
+  await exposeTools(host);
+  const resolver = new LocalResolver(host);
+  await resolver.refuseFiles(false);
+  await host.exec(['/run/start']);
+  await eventually('it answers', async () => (await host.exec(['ss', '-lun'])).stdout.includes('127.0.0.1:53'));
+  return resolver;
+}
