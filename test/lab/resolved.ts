@@ -6,7 +6,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { REPOSITORY } from './built-program.ts';
 import { eventually } from './eventually.ts';
 import type { ExecOptions, Host } from './host.ts';
@@ -47,21 +47,25 @@ resolver.resolve(name, type).then(print, ({ code }) => print([code]));
 export interface ResolvedOptions {
   /** The servers of the uplink, as the network's DHCP server names them; none by default. */
   readonly servers?: readonly string[];
+  /** With a file of certificates to trust, it queries servers only over TLS. */
+  readonly tlsAuthority?: string;
 }
 
 /** A running systemd-resolved, the resolver of its host. It ends with the host. */
 export class Resolved {
   readonly #host: Host;
+  readonly #env: Readonly<Record<string, string>>;
   #process: Process | undefined;
 
   /** Use {@link startResolved}. */
-  constructor(host: Host) {
+  constructor(host: Host, env: Readonly<Record<string, string>> = {}) {
     this.#host = host;
+    this.#env = env;
   }
 
   /** Starts it after `stop`. */
   async start(): Promise<void> {
-    const env = { SYSTEMD_LOG_TARGET: 'console' };
+    const env = { ...this.#env, SYSTEMD_LOG_TARGET: 'console' };
     this.#process = this.#host.spawn([join(files, 'lib/systemd/systemd-resolved')], { env });
     await eventually('systemd-resolved runs', async () => {
       if (this.#process?.pid === undefined) throw new Error(this.#process?.output.stderr);
@@ -100,7 +104,7 @@ export class Resolved {
  * Makes systemd-resolved the resolver of a host, and gives it a system bus. Programs on the host find resolvectl(1), and busctl(1)
  * reaches the bus. After a reboot the host needs it again.
  */
-export async function startResolved(host: Host, { servers = [] }: ResolvedOptions = {}): Promise<Resolved> {
+export async function startResolved(host: Host, { servers = [], tlsAuthority }: ResolvedOptions = {}): Promise<Resolved> {
   if (!existsSync(files)) throw new Error(`no ${files}: run scripts/setup lab`);
   const run = join(host.folder, 'run');
   for (const folder of ['dbus', 'systemd/netif/links']) await mkdir(join(run, folder), { recursive: true });
@@ -123,7 +127,10 @@ export async function startResolved(host: Host, { servers = [] }: ResolvedOption
   // As systemd-networkd publishes what a DHCP server offers.
   const link = `ADMIN_STATE=configured\nOPER_STATE=routable\nDNS=${servers.join(' ')}\n`;
   await writeFile(join(run, 'systemd/netif/links', index), link);
-  const resolved = new Resolved(host);
+  const settings = join(run, 'systemd/resolved.conf.d/lab.conf');
+  await mkdir(dirname(settings), { recursive: true });
+  await writeFile(settings, tlsAuthority === undefined ? '' : '[Resolve]\nDNSOverTLS=yes\n');
+  const resolved = new Resolved(host, tlsAuthority === undefined ? {} : { SSL_CERT_FILE: tlsAuthority });
   await resolved.start();
   return resolved;
 }
