@@ -104,7 +104,10 @@ export class Resolved {
  * Makes systemd-resolved the resolver of a host, and gives it a system bus. Programs on the host find resolvectl(1), and busctl(1)
  * reaches the bus. After a reboot the host needs it again.
  */
-export async function startResolved(host: Host, { servers = [], tlsAuthority }: ResolvedOptions = {}): Promise<Resolved> {
+export async function startResolved(
+  host: Host,
+  { servers = [], tlsAuthority }: ResolvedOptions = {},
+): Promise<Resolved> {
   if (!existsSync(files)) throw new Error(`no ${files}: run scripts/setup lab`);
   const run = join(host.folder, 'run');
   for (const folder of ['dbus', 'systemd/netif/links']) await mkdir(join(run, folder), { recursive: true });
