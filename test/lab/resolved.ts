@@ -34,10 +34,10 @@ const bus = `
 </busconfig>
 `;
 
-/** Waits longer than systemd-resolved waits for the first of two servers, 5 s. */
 const lookUp = `
-const [server, name, type] = process.argv.slice(1);
-const resolver = new (require('node:dns').promises.Resolver)({ timeout: 8000, maxTimeout: 8000, tries: 1 });
+const [server, name, type, limit] = process.argv.slice(1);
+const timeout = Number(limit);
+const resolver = new (require('node:dns').promises.Resolver)({ timeout, maxTimeout: timeout, tries: 1 });
 resolver.setServers([server]);
 const print = (reply) => console.log(JSON.stringify(reply));
 resolver.resolve(name, type).then(print, ({ code }) => print([code]));
@@ -92,10 +92,11 @@ export class Resolved {
 
   /**
    * The records of a name, of `A` or another type, from the stub. Without any, the error's code: `ENOTFOUND`, `ESERVFAIL`, or
-   * `ETIMEOUT` if the stub does not reply.
+   * `ETIMEOUT` if the stub does not reply within `timeoutMs`: by default longer than systemd-resolved waits for the first of two
+   * servers, 5 s.
    */
-  async query(name: string, type = 'A'): Promise<string[]> {
-    const { stdout } = await this.#host.exec(['node', '-e', lookUp, stub, name, type]);
+  async query(name: string, type = 'A', { timeoutMs = 8000 }: { readonly timeoutMs?: number } = {}): Promise<string[]> {
+    const { stdout } = await this.#host.exec(['node', '-e', lookUp, stub, name, type, String(timeoutMs)]);
     return JSON.parse(stdout);
   }
 }
