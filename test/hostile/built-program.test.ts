@@ -15,7 +15,7 @@ let targets: Targets;
 let verdicts: Verdicts;
 
 beforeAll(async () => {
-  targets = await Targets.start(2, builtProgramOf);
+  targets = await Targets.start({ hosts: 2, forSlow: 2 }, builtProgramOf);
   verdicts = await targets.try(some);
   await recordVerdicts(inject('hostileVerdicts'), verdicts);
 }, 600_000);

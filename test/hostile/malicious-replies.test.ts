@@ -19,7 +19,7 @@ let targets: Targets;
 let verdicts: Verdicts;
 
 beforeAll(async () => {
-  targets = await Targets.start(4, serveProgram);
+  targets = await Targets.start({ hosts: 4, forSlow: 6 }, serveProgram);
   verdicts = await targets.try(sent);
   await recordVerdicts(inject('hostileVerdicts'), verdicts);
 }, 1_200_000);

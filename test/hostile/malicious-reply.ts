@@ -48,7 +48,7 @@ export interface MaliciousReply {
   /** The kind of request. */
   readonly to: 'map' | 'enrolment';
   readonly outcome: Outcome;
-  /** The command ends only when every attempt has failed: it takes seconds, and goes first. */
+  /** The command ends only when every attempt has failed: it takes seconds. */
   readonly slow?: true;
   make(request: HostRequest): WireReply;
 }

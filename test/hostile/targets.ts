@@ -11,33 +11,38 @@ import { Worker } from './worker.ts';
 export class Targets {
   readonly #lab: Lab;
   readonly #workers: readonly Worker[];
+  /** For slow replies, which only wait. */
+  readonly #waiting: readonly Worker[];
 
-  private constructor(lab: Lab, workers: readonly Worker[]) {
+  private constructor(lab: Lab, workers: readonly Worker[], waiting: readonly Worker[]) {
     this.#lab = lab;
     this.#workers = workers;
+    this.#waiting = waiting;
   }
 
-  /** Starts so many hosts, each with a control plane of its own. */
-  static async start(count: number, programOn: (host: Host) => Program): Promise<Targets> {
+  /** Starts hosts, each with a control plane of its own: some for all replies that are not slow, and some for slow ones. */
+  static async start(
+    { hosts, forSlow }: { readonly hosts: number; readonly forSlow: number },
+    programOn: (host: Host) => Program,
+  ): Promise<Targets> {
     const lab = await Lab.start();
     const servers = await lab.addHost('servers', { address: '203.0.113.1/24' });
-    const workers: Worker[] = [];
-    for (let number = 1; number <= count; number++) {
-      const host = await addTarget(lab, number);
-      workers.push(new Worker(host, await MaliciousServer.start(servers, 8786 + number), programOn(host)));
-    }
-    return new Targets(lab, workers);
+    const startWorker = async (number: number) => {
+      const [host, server] = await Promise.all([addTarget(lab, number), MaliciousServer.start(servers, 8786 + number)]);
+      return new Worker(host, server, programOn(host));
+    };
+    const workers = await Promise.all(Array.from({ length: hosts + forSlow }, (_, at) => startWorker(at + 1)));
+    return new Targets(lab, workers.slice(0, hosts), workers.slice(hosts));
   }
 
-  /** Sends every reply to one of the hosts. Slow ones go first, and those of a kind together: a host is prepared for a kind. */
+  /** Sends every reply to one of the hosts, and those of a kind together: a host is prepared for a kind. */
   async try(replies: readonly MaliciousReply[]): Promise<Verdicts> {
     const verdicts = new Map<string, readonly string[]>();
     const slow = replies.filter((reply) => reply.slow);
     const queues = (['map', 'enrolment'] as const).map((to) =>
       replies.filter((reply) => reply.to === to && !reply.slow),
     );
-    const rest = [slow, ...queues].flat();
-    const work = async (worker: Worker) => {
+    const work = async (worker: Worker, rest: MaliciousReply[]) => {
       let last = '';
       for (let reply = rest.shift(); reply !== undefined; reply = rest.shift()) {
         last = reply.name;
@@ -46,7 +51,11 @@ export class Targets {
       const complaints = await worker.finish();
       if (complaints.length > 0) verdicts.set(last, [...(verdicts.get(last) ?? []), ...complaints]);
     };
-    await Promise.all(this.#workers.map(work));
+    const rest = queues.flat();
+    await Promise.all([
+      ...this.#waiting.map((worker) => work(worker, slow)),
+      ...this.#workers.map((worker) => work(worker, rest)),
+    ]);
     return verdicts;
   }
 
