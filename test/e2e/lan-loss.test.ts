@@ -160,7 +160,7 @@ describeSite('a connector without a path to its LAN', (here) => {
       expect(await origin.ping(serverAddress, patiently)).toMatchObject({ received: 1 });
       expect(await withdrawnBy(site, second)).toEqual([lanRoute]);
       const left = `this host has no path to the LAN behind ${lanRoute} (nft table ip filter drops what this host forwards there: `;
-      expect((await warnings(second)).join()).toContain(left);
+      await eventually('it reports it', async () => (await warnings(second)).join().includes(left));
       await (first.links[1] as Host['uplink']).unplug();
       await eventually('it serves the route again', async () => (await withdrawnBy(site, second)).length === 0);
       await (first.links[1] as Host['uplink']).restore();
@@ -168,6 +168,7 @@ describeSite('a connector without a path to its LAN', (here) => {
       await eventually('it left it again', async () => (await withdrawnBy(site, second)).length === 1);
       await second.exec(['nft', 'delete', 'table', 'ip', 'filter']);
       await eventually('it is on standby', async () => (await withdrawnBy(site, second)).length === 0);
+      await eventually('the origin has it on standby', async () => (await routesOf(origin)).length === 2);
       expect(await routesOf(origin)).toMatchObject([{ via: 'edge-1', state: 'active' }, { via: 'edge-2' }]);
     },
   );
