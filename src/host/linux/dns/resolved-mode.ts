@@ -3,11 +3,11 @@ import type { ResolvedMode } from '../../../core/doctor/check-resolvers.ts';
 import { CpnError } from '../../../core/errors/index.ts';
 import type { Run } from '../../process/run.ts';
 import { readIfThere } from '../underlay.ts';
-import { readManager } from './resolved.ts';
+import { isElsewhere, readManager } from './resolved.ts';
 import { parseResolvers } from './settings.ts';
 import { resolverFolder } from './watch-resolver.ts';
 
-/** Reads how programs of this host resolve names. Null if systemd-resolved does not run. */
+/** Reads how programs of this host resolve names. Null if systemd-resolved does not run here. */
 export async function readResolvedMode(
   run: Run,
   read: (path: string) => string = readIfThere,
@@ -19,7 +19,7 @@ export async function readResolvedMode(
     if (error instanceof CpnError) return null;
     throw error;
   });
-  if (manager === null) return null;
+  if (manager === null || isElsewhere(manager, read)) return null;
   const { ResolvConfMode: mode, DNSStubListener: listener } = manager;
   return {
     mode: typeof mode === 'string' ? mode : null,

@@ -6,6 +6,8 @@ import type { SetDns } from '../../../core/reconcile/step.ts';
 import { parseOutput } from '../../process/command-error.ts';
 import type { Run } from '../../process/run.ts';
 import { asList, isEntry } from '../ip/json-entry.ts';
+import { parseSockets } from '../socket-table.ts';
+import { readIfThere } from '../underlay.ts';
 
 /**
  * systemd-resolved over D-Bus (org.freedesktop.resolve1(5)): `busctl` prints JSON, `resolvectl`
@@ -23,8 +25,8 @@ const busArgs = ['--json=short', '--auto-start=no', '--timeout=2', 'call', servi
 const deadlineMs = 5_000;
 
 /**
- * Reads the DNS settings of all interfaces. Null if systemd-resolved does not run, or if its
- * settings cannot be read: the tunnel works without names.
+ * Reads the DNS settings of all interfaces. Null if systemd-resolved does not run in this network
+ * namespace, or if its settings cannot be read: the tunnel works without names.
  *
  * @param names of interfaces, by index
  */
@@ -32,10 +34,12 @@ export async function readResolverSettings(
   run: Run,
   link: string,
   names: ReadonlyMap<number, string>,
+  read: (path: string) => string = readIfThere,
 ): Promise<Omit<LinkResolver, 'isServing'> | null> {
   const [index] = [...names].find(([, name]) => name === link) ?? [];
   try {
     const ofManager = await readManager(run);
+    if (isElsewhere(ofManager, read)) return null;
     const ofLink = index === undefined ? null : await readObject(run, linkPath(index), 'Link');
     return composeSettings({ ofManager, ofLink, index, names });
   } catch (error) {
@@ -48,6 +52,24 @@ export async function readResolverSettings(
 export function readManager(run: Run): Promise<Properties> {
   return readObject(run, '/org/freedesktop/resolve1', 'Manager');
 }
+
+/**
+ * True if systemd-resolved runs in another network namespace, as for a process of `ip netns exec`:
+ * the index of an interface here is that of another interface there. Its stub has no socket here.
+ */
+export function isElsewhere({ DNSStubListener: listener }: Properties, read: (path: string) => string): boolean {
+  // Without the stub, nothing shows it.
+  if (listener === 'no') return false;
+  const names = listener === 'tcp' ? ['tcp', 'tcp6'] : ['udp', 'udp6'];
+  const tables = names.map((name) => read(`/proc/net/${name}`)).join('\n');
+  return !parseSockets(tables, new Set([stub.port])).some(
+    // Another program that listens at all addresses displaces the stub.
+    ({ local, localPort }) => localPort === stub.port && (local === null || local === stub.address),
+  );
+}
+
+/** systemd-resolved.service(8) */
+const stub = { address: '127.0.0.53', port: 53 };
 
 async function readObject(run: Run, object: string, type: string): Promise<Properties> {
   const args = [...busArgs, object, 'org.freedesktop.DBus.Properties', 'GetAll', 's', `${service}.${type}`];

@@ -5,6 +5,8 @@ import type { Run } from '../../../../src/host/process/run.ts';
 
 const reply = (properties: object) => (async () => JSON.stringify({ type: 'a{sv}', data: [properties] })) as Run;
 const files: Readonly<Record<string, string>> = {
+  '/proc/net/udp':
+    '  12: 3500007F:0035 00000000:0000 07 00000000:00000000 00:00000000 00000000   991        0 5012 2 0 0 0\n',
   '/etc/resolv.conf': '# by hand\nnameserver 203.0.113.53\nsearch lan\n',
   '/etc/nsswitch.conf': 'passwd: files\nhosts:  files mymachines resolve [!UNAVAIL=return] dns # x\n',
 };
@@ -16,7 +18,8 @@ test('the mode of systemd-resolved, and what programs read', async () => {
     ...{ mode: 'foreign', hasStub: false, nameservers: ['203.0.113.53'] },
     sources: ['files', 'mymachines', 'resolve', 'dns'],
   });
-  expect(await readResolvedMode(reply({}), () => '', '/')).toEqual({
+  const readStub = (path: string) => (path.startsWith('/proc') ? read(path) : '');
+  expect(await readResolvedMode(reply({}), readStub, '/')).toEqual({
     ...{ mode: null, hasStub: true, nameservers: [], sources: [] },
   });
 });
@@ -28,4 +31,6 @@ test('there is none without systemd-resolved', async () => {
   expect(await readResolvedMode(run, read, '/')).toBeNull();
   const unused = reply({ ResolvConfMode: { type: 's', data: 'stub' } });
   expect(await readResolvedMode(unused, read, '/none')).toBeNull();
+  // It runs in another network namespace.
+  expect(await readResolvedMode(unused, () => '', '/')).toBeNull();
 });

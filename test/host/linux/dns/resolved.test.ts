@@ -25,6 +25,7 @@ const manager = {
       [99, 'gone.example', true],
     ],
   },
+  DNSStubListener: { type: 's', data: 'no' },
 };
 const ofLink = {
   DefaultRoute: { type: 'b', data: false },
@@ -69,7 +70,7 @@ describe('the settings of systemd-resolved', () => {
   });
 
   test('have none of an interface without settings, or without the interface', async () => {
-    const empty = reply({ DNSEx: { data: [] }, Domains: { data: [] }, ...ofLink });
+    const empty = reply({ ...manager, DNSEx: { data: [] }, Domains: { data: [] }, ...ofLink });
     expect(await readResolverSettings(runWith(() => empty).run, 'cpn0', names)).toEqual({
       program: 'systemd-resolved',
       own: null,
@@ -90,6 +91,30 @@ describe('the settings of systemd-resolved', () => {
       throw error;
     });
     expect(await readResolverSettings(run, 'cpn0', names)).toBeNull();
+  });
+
+  const socket = (address: string, port = '0035') =>
+    `  12: ${address}:${port} 00000000:0000 07 00000000:00000000 00:00000000 00000000   991        0 5012 2 0 0 0\n`;
+  test.each([
+    ['its stub is there', 'yes', { udp: socket('3500007F') }, true],
+    ['its stub takes TCP only', 'tcp', { tcp: socket('3500007F') }, true],
+    ['another program took the port', 'yes', { udp: socket('00000000') }, true],
+    [
+      'its stub is in another network namespace',
+      'yes',
+      { udp: socket('0100007F') + socket('3500007F', '14E9') },
+      false,
+    ],
+    ['another program listens there, without TCP', 'tcp', { udp: socket('3500007F') }, false],
+  ])('are read, or not, if %s', async (_, listener, tables: Record<string, string>, isRead) => {
+    const { run, commands } = runWith((args) =>
+      args.some((word) => word.includes('/link/'))
+        ? reply(ofLink)
+        : reply({ ...manager, DNSStubListener: { data: listener } }),
+    );
+    const read = (path: string) => tables[path.replace('/proc/net/', '')] ?? '';
+    expect((await readResolverSettings(run, 'cpn0', names, read)) !== null).toBe(isRead);
+    expect(commands).toHaveLength(isRead ? 2 : 1);
   });
 
   test.each(['', 'x', '{}', '{"data":[]}', '{"data":[7]}'])('are null if the output is none: %j', async (text) => {
