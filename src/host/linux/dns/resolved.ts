@@ -48,7 +48,12 @@ export async function readResolverSettings(
   }
 }
 
-/** Reads the properties of systemd-resolved itself. @throws CommandFailed, MissingTool */
+/**
+ * Reads the properties of systemd-resolved itself. Before a change it shows that systemd-resolved
+ * runs: `resolvectl` would start it.
+ *
+ * @throws CommandFailed, MissingTool
+ */
 export function readManager(run: Run): Promise<Properties> {
   return readObject(run, '/org/freedesktop/resolve1', 'Manager');
 }
@@ -159,10 +164,11 @@ export function withoutOwn<Found extends Pick<Underlay, 'resolvers'>>(
 /**
  * Sets the servers last: before, the interface resolves nothing, and no other name may go to them.
  *
- * @throws CommandFailed, MissingTool
+ * @throws CommandFailed, MissingTool, also if systemd-resolved does not run
  */
 export async function setDns(run: Run, { link, dns }: SetDns): Promise<void> {
   const { servers, domains, dnssec, dnsOverTls } = settingsOf(dns);
+  await readManager(run);
   await run('resolvectl', ['default-route', link, 'no']);
   await run('resolvectl', ['dnssec', link, dnssec]);
   await run('resolvectl', ['dnsovertls', link, dnsOverTls]);
@@ -173,6 +179,7 @@ export async function setDns(run: Run, { link, dns }: SetDns): Promise<void> {
 /** Also succeeds without the interface or the resolver, whose settings are gone then. */
 export async function revertDns(run: Run, link: string): Promise<void> {
   try {
+    await readManager(run);
     await run('resolvectl', ['revert', link]);
   } catch (error) {
     if (!(error instanceof CommandFailed || error instanceof MissingTool)) throw error;

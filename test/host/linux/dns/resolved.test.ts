@@ -123,10 +123,10 @@ describe('the settings of systemd-resolved', () => {
 });
 
 test('servers are set last, after all that keeps other names away from them', async () => {
-  const { run, commands } = runWith(() => '');
+  const { run, commands } = runWith(busy);
   const dns = { servers: [{ address: address('192.168.50.53'), port: 53 }], domains: ['corp.example', 'x.example'] };
   await setDns(run, { do: 'set-dns', link: 'cpn0', dns });
-  expect(commands).toEqual([
+  expect(commands.slice(1)).toEqual([
     'resolvectl default-route cpn0 no',
     'resolvectl dnssec cpn0 no',
     'resolvectl dnsovertls cpn0 no',
@@ -136,13 +136,23 @@ test('servers are set last, after all that keeps other names away from them', as
 });
 
 test('settings are removed, also without the resolver', async () => {
-  const { run, commands } = runWith(() => '');
+  const { run, commands } = runWith(busy);
   await revertDns(run, 'cpn0');
-  expect(commands).toEqual(['resolvectl revert cpn0']);
+  expect(commands.slice(1)).toEqual(['resolvectl revert cpn0']);
   const failing = runWith(() => {
     throw new CommandFailed('resolvectl', 1, 'Failed to revert interface configuration: Unknown object');
   });
   await revertDns(failing.run, 'cpn0');
+});
+
+test('no change starts a resolver that was stopped', async () => {
+  const { run, commands } = runWith(() => {
+    throw new CommandFailed('busctl', 1, 'The name org.freedesktop.resolve1 was not provided by any .service files');
+  });
+  await expect(setDns(run, { do: 'set-dns', link: 'cpn0', dns: { servers: [], domains: [] } })).rejects.toThrow();
+  await revertDns(run, 'cpn0');
+  expect(commands).toHaveLength(2);
+  for (const command of commands) expect(command).toMatch(/^busctl .*--auto-start=no/);
 });
 
 test('servers of our interface are no resolvers of the underlay', () => {
