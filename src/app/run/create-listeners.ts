@@ -36,11 +36,12 @@ interface ListenerContext {
   readonly update: PendingUpdate;
   readonly damper: DriftDamper;
   readonly reset: (cause: ResetCause) => void;
+  readonly startOver: () => void;
 }
 
 /** Creates the listeners of one network, in the order in which they receive a pass. */
 export function createListeners(context: ListenerContext): readonly PassListener[] {
-  const { tools, link, interval, confirmMs, update, damper, reset } = context;
+  const { tools, link, interval, confirmMs, update, damper, reset, startOver } = context;
   const failures = new FailureTracker(tools, link, update);
   const reports = new ReportListener(tools, link, () => failures.rtts);
   const prober = new PeerProber(tools, link, (probes) => reports.noteProbed(probes));
@@ -92,6 +93,7 @@ export function createListeners(context: ListenerContext): readonly PassListener
     new FeatureFollower(tools, link, () => map.reset()),
     new UnderlayListener(() => reset('underlay')),
     new NameFollower(tools, link, interval, update),
-    new NameListener(tools, link, update.trigger),
+    // A unit that waits for the daemon may need a name of a peer.
+    new NameListener(tools, link, startOver),
   ];
 }

@@ -39,7 +39,9 @@ export class NetworkController {
     this.#update = new PendingUpdate((inMs) => this.#scheduler.trigger(inMs));
     this.#damper = new DriftDamper(tools, link);
     const reset = (cause: ResetCause) => this.#reset(cause);
-    this.#listeners = createListeners({ tools, link, ...options, update: this.#update, damper: this.#damper, reset });
+    const startOver = () => this.#startOver();
+    const context = { tools, link, ...options, update: this.#update, damper: this.#damper };
+    this.#listeners = createListeners({ ...context, reset, startOver });
     const messages = { begins: 'reconciliation failed', ends: 'reconciliation succeeds again' };
     this.#transitions = new TransitionLogger(tools.log, { interface: link }, messages);
     this.#health = new LoopHealth(link, tools.monotonic);
@@ -96,8 +98,13 @@ export class NetworkController {
   }
 
   #reset(cause: ResetCause): void {
-    this.#health.startOver();
     for (const listener of this.#listeners) listener.reset?.(cause);
+    this.#startOver();
+  }
+
+  /** The daemon is not ready before the pass that follows. */
+  #startOver(): void {
+    this.#health.startOver();
     this.#scheduler.trigger();
   }
 

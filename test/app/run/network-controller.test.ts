@@ -63,6 +63,22 @@ it('sends a new request at once when a pass finds that the host has joined again
   await ended;
 });
 
+it('is settled once the resolver uses the names that the daemon serves', async () => {
+  const simulated = await SimulatedHost.with(joinedTo(first));
+  simulated.actual = { ...bare, dns: { own: null, others: [], isServing: false } };
+  simulated.service.mapReplies = [answerWith(first)];
+  const stop = new AbortController();
+  const servers: unknown[] = [];
+  const controller = new NetworkController(simulated.tools, 'cpn0', options, () => {
+    if (controller.status.isSettled) servers.push(simulated.actual.dns?.own?.servers);
+  });
+  const ended = controller.run(stop.signal);
+  await eventually('it is settled', () => servers.length > 0);
+  expect(servers[0]).toEqual(['10.77.0.1:553']);
+  stop.abort();
+  await ended;
+});
+
 it('retries after a listener failed, as after a failed pass', async () => {
   const simulated = await SimulatedHost.with(joinedTo(first));
   simulated.service.mapReplies = [answerWith(first)];
