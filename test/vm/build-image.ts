@@ -8,6 +8,7 @@ import { fetchKernel } from './kernel.ts';
 const packages = [
   ...['systemd', 'systemd-sysv', 'udev', 'dbus', 'kmod', 'procps'],
   ...['wireguard-tools', 'iproute2', 'nftables', 'libstdc++6', 'iputils-ping', 'wireguard-go'],
+  ...['systemd-resolved', 'libnss-resolve'],
 ];
 
 /** The services around the package: a second host, a service that needs the tunnel, and the one that runs the job. */

@@ -9,13 +9,16 @@ boot_1() {
   step 'the daemon is ready in its sandbox' see_sandbox
   step 'the daemon applies in its sandbox that a second host joins, and they ping each other' join_far
   step 'the daemon applies a change of the network in its sandbox' change_network
+  step 'names of peers and of a domain behind a route resolve, by the daemon in its sandbox' resolve_names
+  step 'the doctor finds nothing wrong' consult_doctor
   step 'the control plane is stopped for good' stop_control_plane
   restart
 }
 
 boot_2() {
   step 'after a restart peers ping each other without the control plane' ping_after_restart
-  step 'a service that waits for cpn-online.target has the address' see_bound_service
+  step 'after a restart names resolve without the control plane' see_names
+  step 'a service that waits for cpn-online.target has the address and the names' see_bound_service
   step 'nothing failed at the restart' see_no_failure
   step 'the control plane comes back' start_control_plane
   cut_during 'the power goes when the control plane has enrolled a join' join_third see_third_enrolled

@@ -97,6 +97,7 @@ ping_there() {
 change_network() {
   ask PATCH /api/networks/1/peers/2 '{"routes":["192.168.50.0/24"]}'
   ask PATCH /api/networks/1/peers/1 '{"routes":["192.168.60.0/24"]}'
+  ask PATCH /api/networks/1 '{"route_dns":[{"route":"192.168.50.0/24","dns_servers":["192.168.50.1"],"domains":["corp.example"]}]}'
   eventually has_route 192.168.50.0/24
   eventually ping -c 1 -W 1 192.168.50.1
   # What a connector needs of the kernel.
@@ -108,6 +109,59 @@ change_network() {
 
 has_route() { ip route show table all proto 157 | grep -F "$1 dev cpn0"; }
 forwards() { nft list table inet cpn_cpn0 | grep -F "$1"; }
+
+resolve_names() {
+  local index
+  index=$(cat /sys/class/net/cpn0/ifindex)
+  see_names
+  getent hosts $there | grep -w far-1.office.cpn.internal
+  resolvectl domain cpn0 | grep -F '~office.cpn.internal'
+  equals "$(resolvectl dns cpn0)" "Link $index (cpn0): $here:553"
+  equals "$(resolvectl default-route cpn0)" "Link $index (cpn0): no"
+  systemctl restart systemd-resolved
+  see_names
+  resolvectl revert cpn0
+  see_names
+}
+
+see_names() {
+  eventually resolves far-1.office.cpn.internal $there
+  eventually resolves db.corp.example 192.168.50.9
+}
+
+# systemd-resolved of this host is on the bus of that namespace too, and has other interfaces with the same numbers.
+see_no_names_far() {
+  far reconcile
+  far status far0 | grep 'corp.example .* it needs systemd-resolved'
+}
+
+# As on a host that never had systemd-resolved.
+resolve_nothing() {
+  systemctl stop systemd-resolved
+  rm -r /run/systemd/resolve
+  mv /etc/resolv.conf $mine/stub
+  echo 'nameserver 203.0.113.2' >/etc/resolv.conf
+  cp /etc/resolv.conf $mine/plain
+  # Neither the end of the daemon nor its start starts the resolver.
+  systemctl restart cpn
+  equals "$(systemctl is-active systemd-resolved || true)" inactive
+  cpn status cpn0 | grep 'corp.example .* it needs systemd-resolved'
+  cpn doctor
+  cpn plan cpn0
+  cmp /etc/resolv.conf $mine/plain
+  mv $mine/stub /etc/resolv.conf
+  systemctl start systemd-resolved
+  see_names
+}
+
+# resolves NAME ADDRESS: as programs of the C library do.
+resolves() { getent hosts "$1" | grep -F "$2 "; }
+
+see_no_names() {
+  fails sh -c 'resolvectl | grep -F cpn'
+  equals "$(ls -A /run/systemd/resolve/netif)" ''
+  fails resolves far-1.office.cpn.internal $there
+}
 
 mend_drift() {
   wg set cpn0 peer "$(wg show cpn0 peers)" remove
@@ -133,7 +187,10 @@ UNIT
   test ! -e $file
 }
 
-consult_doctor() { cpn doctor; }
+consult_doctor() {
+  cpn doctor | tee $mine/findings
+  fails grep -w dns $mine/findings
+}
 
 stop_control_plane() {
   systemctl disable --now cpn-control-plane

@@ -85,6 +85,7 @@ leave_all() {
   equals "$(systemctl is-active cpn || true)" inactive
   equals "$(ls -A /var/lib/cpn)" ''
   equals "$(cat /proc/sys/net/ipv4/ip_forward)" 0
+  see_no_names
 }
 
 configure_first_boot() {
