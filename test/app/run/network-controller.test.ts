@@ -65,7 +65,7 @@ it('sends a new request at once when a pass finds that the host has joined again
 
 it('is settled once the resolver uses the names that the daemon serves', async () => {
   const simulated = await SimulatedHost.with(joinedTo(first));
-  simulated.actual = { ...bare, dns: { own: null, others: [], isServing: false } };
+  simulated.actual = { ...bare, dns: { program: 'systemd-resolved', own: null, others: [], isServing: false } };
   simulated.service.mapReplies = [answerWith(first)];
   const stop = new AbortController();
   const servers: unknown[] = [];
