@@ -10,8 +10,10 @@ const unread = '# not read yet\n';
 
 /** How a program reads our files. */
 export interface Reloader {
-  /** Refuses a text that the program would not start with. */
-  readonly check?: (text: string) => Promise<unknown>;
+  /** False for a program that is stopped: it reads its settings when it starts. */
+  readonly isRunning: () => Promise<boolean>;
+  /** Refuses settings, ours or others, that the program would not start with. */
+  readonly check: () => Promise<unknown>;
   readonly reload: () => Promise<unknown>;
   /** Starts it again after a reload that failed. */
   readonly restore: () => Promise<unknown>;
@@ -20,8 +22,9 @@ export interface Reloader {
 type Texts = DnsFiles['texts'];
 
 /**
- * Writes our files, and lets the program read them. If that fails, the files and the program get
- * their former state back: without its resolver, the host resolves nothing.
+ * Writes our files, and lets the program read them. If that fails, the files get their former state
+ * back. The program is touched only after all its settings were checked, those of others included:
+ * without its resolver, the host resolves nothing.
  *
  * @throws CommandFailed, MissingTool, DiskFailed
  */
@@ -29,27 +32,41 @@ export async function writeDropIns(texts: Texts, reloader: Reloader | null): Pro
   const before: Texts = Object.fromEntries(
     await Promise.all(Object.keys(texts).map(async (path) => [path, await readOwn(path)] as const)),
   );
-  const written = Object.values(texts).filter((text) => text !== null);
-  for (const text of written) await reloader?.check?.(text);
-  let isRead = false;
+  await reloader?.check();
+  let isTouched = false;
   try {
     // An interrupted step is planned again, because this text differs from the planned one.
     await placeAll(mapTexts(texts, (text) => text + unread));
-    isRead = true;
+    await reloader?.check();
+    isTouched = true;
     await reloader?.reload();
     await placeAll(texts);
   } catch (error) {
     await placeAll(before);
-    if (isRead) await reloader?.restore().catch(ignoreFailure);
+    if (isTouched) await reloader?.restore().catch(ignoreFailure);
     throw error;
   }
 }
 
-/** Also succeeds without the program, which reads nothing then. */
+/**
+ * Removes our files, and lets the program read that. A program that could not start again is left
+ * as it is.
+ *
+ * @throws CommandFailed, MissingTool, DiskFailed, also after the removal if it was not read
+ */
 export async function removeDropIns(texts: Texts, reloader: Reloader | null): Promise<void> {
   for (const path of Object.keys(texts)) await readOwn(path);
   await placeAll(texts);
-  await reloader?.reload().catch(ignoreFailure);
+  if (!(await reloader?.isRunning())) return;
+  try {
+    await reloader?.check();
+    await reloader?.reload();
+  } catch (error) {
+    ignoreFailure(error);
+    const paths = Object.keys(texts).join(', ');
+    const problem = `${paths} is removed, but in use until the program restarts: ${(error as CpnError).message}`;
+    throw new CommandFailed('reading the settings of DNS again', null, problem);
+  }
 }
 
 function ignoreFailure(error: unknown): void {

@@ -140,11 +140,11 @@ export interface Watcher {
 export interface NameServing {
   /**
    * Serves names at an address of this host and {@link namesPort}, over UDP and TCP, to queries
-   * from the same address alone. `answer` may name servers, to which the query is forwarded.
+   * of this host alone. `answer` may name servers, to which the query is forwarded from `source`.
    *
    * @throws NamesNotServed if the address or the port is not available
    */
-  serveNames?(address: Address, answer: Answerer): Promise<NameServer>;
+  serveNames?(at: { readonly address: Address; readonly source: Address }, answer: Answerer): Promise<NameServer>;
 }
 
 /** Finds the answer to a question, or the servers that have it, in the order of preference. */

@@ -199,7 +199,7 @@ export class SimulatedHost {
       countSent: async () => this.sent,
       conflictingProcesses: async () => ['NetworkManager (pid 7)'],
       foreignSocket: async () => null,
-      serveNames: async (address, answer) => {
+      serveNames: async ({ address }, answer) => {
         this.served = { address, answer };
         this.actual = { ...this.actual, dns: this.actual.dns ? { ...this.actual.dns, isServing: true } : null };
         return {

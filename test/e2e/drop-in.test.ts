@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { join as path } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startDaemon } from '../lab/daemon.ts';
+import { type Daemon, startDaemon } from '../lab/daemon.ts';
 import { DnsServer } from '../lab/dns.ts';
 import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
@@ -45,14 +45,19 @@ describe.each([
 ] as const)('a host with $kind', ({ kind, folder, address }) => {
   let laptop: Host;
   let resolver: LocalResolver;
+  let daemon: Daemon;
   const file = () => path(laptop.etcDir, folder, 'cpn-cpn0.conf');
+  const ours = () => readdirSync(path(laptop.etcDir, folder)).filter((each) => each.includes('cpn'));
   const reported = async () =>
     (await status(laptop)).domains.filter((each: { route: string | null }) => each.route !== null);
-  const resolvesDirectly = async () => {
+  const resolvesAll = async () => {
     await eventually('a name behind the route resolves', async () =>
       expect(await resolver.query(name)).toEqual(['192.168.50.9']),
     );
     expect(await resolver.query(reverse, 'PTR')).toEqual([name]);
+    expect(await resolver.query('db.third.lan')).toEqual(['192.168.50.10']);
+    expect(await resolver.query('connector.office.cpn.internal')).toEqual(['10.77.0.1']);
+    expect(await resolver.query('1.0.77.10.in-addr.arpa', 'PTR')).toEqual(['connector.office.cpn.internal']);
     expect(await resolver.query('www.example')).toEqual(['192.0.2.80']);
     expect(await resolver.query('none.example')).toEqual(['ENOTFOUND']);
   };
@@ -62,11 +67,14 @@ describe.each([
     resolver = await startLocalResolver(laptop, kind, '203.0.113.53');
   });
 
-  it('resolves the domains of the first route through the tunnel, without the daemon', async () => {
+  it('resolves all domains, and names of peers, once the daemon runs', async () => {
     const before = readFileSync(path(laptop.etcDir, 'resolv.conf'), 'utf8');
     const asked = await uplink.countQuestions(name);
     await join(office, laptop);
-    await resolvesDirectly();
+    expect((await reported())[0]).toMatchObject({ reason: expect.stringContaining('systemctl start cpn') });
+    expect([ours(), await resolver.reloads()]).toEqual([[], []]);
+    daemon = await startDaemon(laptop);
+    await resolvesAll();
     expect(await uplink.countQuestions(name)).toBe(asked);
     expect(await plan(laptop)).toEqual({ exitCode: 0, changes: [] });
     expect(await resolver.reloads()).toHaveLength(1);
@@ -82,51 +90,55 @@ describe.each([
     expect(await reported()).toMatchObject([
       { domain: 'corp.lan', state: 'used' },
       { domain: 'second.example', state: 'refused', reason: 'the resolver of this host has it' },
-      { domain: 'third.lan', state: 'refused', reason: expect.stringContaining('without "cpn run"') },
+      { domain: 'third.lan', state: 'used' },
     ]);
     expect(await resolver.query('x.second.example')).toEqual(['192.0.2.81']);
   });
 
-  it('resolves all domains and names of peers while the daemon runs, which repairs the file', async () => {
-    await using daemon = await startDaemon(laptop);
-    const resolvesPeers = () =>
-      eventually('names of peers resolve', async () =>
-        expect(await resolver.query('connector.office.cpn.internal')).toEqual(['10.77.0.1']),
-      );
-    await resolvesPeers();
-    expect(await resolver.query(name)).toEqual(['192.168.50.9']);
-    expect(await resolver.query('db.third.lan')).toEqual(['192.168.50.10']);
-    expect(await resolver.query('1.0.77.10.in-addr.arpa', 'PTR')).toEqual(['connector.office.cpn.internal']);
-    const reloads = await resolver.reloads();
+  it('gets its file back, which stays while the daemon restarts', async () => {
+    const { length } = await resolver.reloads();
     const text = readFileSync(file(), 'utf8');
-    for (const damage of [() => rm(file()), () => writeFile(file(), text.replace(/10\.77\.0\.\d+/, '10.77.0.99'))]) {
+    for (const damage of [() => rm(file()), () => writeFile(file(), text.replace(/127\.77\.0\.\d+/, '10.77.0.99'))]) {
       await damage();
       await eventually('the file is back', () => expect(readFileSync(file(), 'utf8')).toBe(text));
     }
-    await resolvesPeers();
-    expect(await resolver.reloads()).toHaveLength(reloads.length + 2);
+    await resolvesAll();
     await daemon.stop();
-    await using again = await startDaemon(laptop);
-    await resolvesPeers();
-    expect(await resolver.reloads()).toHaveLength(reloads.length + 2);
-    await again.stop();
+    expect(await resolver.query('www.example')).toEqual(['192.0.2.80']);
+    daemon = await startDaemon(laptop);
+    await resolvesAll();
+    expect(await resolver.reloads()).toHaveLength(length + 2);
   });
 
-  it('gets its file and its resolver back if that does not start, and tries no more for a while', async () => {
+  it('sends no name of the network elsewhere while the daemon and the tunnel are gone', async () => {
+    const asked = await uplink.countQuestions(name);
+    daemon.process.signal('SIGKILL');
+    await daemon.process.endWithin(10_000);
+    await laptop.exec(['ip', 'link', 'delete', 'cpn0']);
+    expect(['ESERVFAIL', 'EREFUSED', 'ETIMEOUT']).toContain((await resolver.query(name)).join());
+    expect(await uplink.countQuestions(name)).toBe(asked);
+    daemon = await startDaemon(laptop);
+    await eventually('a name behind the route resolves', async () =>
+      expect(await resolver.query(name)).toEqual(['192.168.50.9']),
+    );
+  });
+
+  it('gets its file and its resolver back if that does not take ours, and tries no more for a while', async () => {
     await laptop.cpn(['set', '--no-dns']);
     expect(await resolver.query('www.example')).toEqual(['192.0.2.80']);
-    expect(readdirSync(path(laptop.etcDir, folder)).filter((each) => each.includes('cpn'))).toEqual([]);
+    expect(ours()).toEqual([]);
     await resolver.refuseFiles(true);
-    const { stderr } = await laptop.cpn(['set', '--dns']);
-    expect(stderr).toContain('exited with 1');
+    await laptop.cpn(['set', '--dns']);
+    await eventually('the domain is refused', async () =>
+      expect((await reported())[0]).toMatchObject({
+        state: 'refused',
+        reason: expect.stringContaining('exited with 1'),
+      }),
+    );
     expect(await resolver.query('www.example')).toEqual(['192.0.2.80']);
     const reloads = await resolver.reloads();
     await laptop.cpn(['reconcile']);
-    expect(await resolver.reloads()).toEqual(reloads);
-    expect((await reported())[0]).toMatchObject({
-      state: 'refused',
-      reason: expect.stringContaining('exited with 1'),
-    });
+    expect([ours(), await resolver.reloads()]).toEqual([[], reloads]);
     await resolver.refuseFiles(false);
   });
 
@@ -134,19 +146,18 @@ describe.each([
     await laptop.cpn(['leave', '--yes']);
     await writeFile(file(), '# of the administrator\n');
     await join(office, laptop);
-    expect((await reported())[0]).toMatchObject({
-      reason: expect.stringContaining('is not a file of cpn'),
-    });
+    expect((await reported())[0]).toMatchObject({ reason: expect.stringContaining('is not a file of cpn') });
     expect(readFileSync(file(), 'utf8')).toBe('# of the administrator\n');
     await rm(file());
     await laptop.cpn(['reconcile']);
-    await resolvesDirectly();
+    await resolvesAll();
   });
 
   it('is as before after it leaves', async () => {
     await laptop.cpn(['leave', '--yes']);
-    expect(readdirSync(path(laptop.etcDir, folder)).filter((each) => each.includes('cpn'))).toEqual([]);
+    expect(ours()).toEqual([]);
     expect(await resolver.query(name)).toEqual(['ENOTFOUND']);
     expect(await resolver.query('www.example')).toEqual(['192.0.2.80']);
+    await daemon.stop();
   });
 });

@@ -20,13 +20,24 @@ beforeEach(async () => {
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
 });
 
-function reloader(fails: 'check' | 'reload' | null = null): Reloader {
+interface Program {
+  readonly fails?: 'check' | 'reload';
+  /** Fails only with this text. */
+  readonly withFile?: string;
+  readonly isRunning?: boolean;
+}
+
+function reloader({ fails, withFile, isRunning = true }: Program = {}): Reloader {
   const note = (what: 'check' | 'reload' | 'restore') => async () => {
     const found = await readFile(path, 'utf8').catch(() => 'none');
-    seen.push(`${what} ${found.startsWith(text) ? 'new' : found.replace(mark, '')}`);
-    if (what === fails) throw new CommandFailed(what, 1, 'no');
+    const shown = found.startsWith(text) ? 'new' : found.replace(mark, '');
+    seen.push(`${what} ${shown}`);
+    if (what === fails && (withFile ?? shown) === shown) throw new CommandFailed(what, 1, 'no');
   };
-  return { check: note('check'), reload: note('reload'), restore: note('restore') };
+  return {
+    isRunning: async () => isRunning,
+    ...{ check: note('check'), reload: note('reload'), restore: note('restore') },
+  };
 }
 
 describe('a file for a resolver', () => {
@@ -35,7 +46,7 @@ describe('a file for a resolver', () => {
     expect(await readFile(path, 'utf8')).toBe(text);
     expect((await stat(path)).mode & 0o777).toBe(0o644);
     await removeDropIns({ [path]: null }, reloader());
-    expect(seen).toEqual(['check none', 'reload new', 'reload none']);
+    expect(seen).toEqual(['check none', 'check new', 'reload new', 'check none', 'reload none']);
     expect(await readdir(folder)).toEqual([]);
   });
 
@@ -45,12 +56,21 @@ describe('a file for a resolver', () => {
     await expect.poll(() => readFile(path, 'utf8').catch(() => '')).toBe(`${text}# not read yet\n`);
   });
 
-  it('is as before if the check or the program fails', async () => {
-    await expect(writeDropIns({ [path]: text }, reloader('check'))).rejects.toThrow(CommandFailed);
-    expect(await readdir(folder)).toEqual([]);
+  it('is not written to a program whose settings are broken, which is not touched', async () => {
+    await expect(writeDropIns({ [path]: text }, reloader({ fails: 'check' }))).rejects.toThrow(CommandFailed);
+    expect([await readdir(folder), seen]).toEqual([[], ['check none']]);
+  });
+
+  it('is taken back if it breaks the settings, without touching the program', async () => {
+    const breaking = reloader({ fails: 'check', withFile: 'new' });
+    await expect(writeDropIns({ [path]: text }, breaking)).rejects.toThrow(CommandFailed);
+    expect([await readdir(folder), seen]).toEqual([[], ['check none', 'check new']]);
+  });
+
+  it('is as before if the program fails, which starts again', async () => {
     await writeFile(path, `${mark}former`);
-    const other = join(folder, 'other');
-    await expect(writeDropIns({ [path]: text, [other]: text }, reloader('reload'))).rejects.toThrow(CommandFailed);
+    const texts = { [path]: text, [join(folder, 'other')]: text };
+    await expect(writeDropIns(texts, reloader({ fails: 'reload' }))).rejects.toThrow(CommandFailed);
     expect(await readFile(path, 'utf8')).toBe(`${mark}former`);
     expect(await readdir(folder)).toEqual(['cpn-cpn0.conf']);
     expect(seen.slice(-2)).toEqual(['reload new', 'restore former']);
@@ -67,9 +87,18 @@ describe('a file for a resolver', () => {
     expect(seen).toEqual([]);
   });
 
-  it('is removed although the program fails', async () => {
+  it.each(['check', 'reload'] as const)('is removed although the %s fails, which is an error', async (fails) => {
     await writeFile(path, text);
-    await removeDropIns({ [path]: null }, reloader('reload'));
+    await expect(removeDropIns({ [path]: null }, reloader({ fails }))).rejects.toThrow(
+      `${path} is removed, but in use until the program restarts: `,
+    );
     expect(await readdir(folder)).toEqual([]);
+    expect(seen).not.toContain('restore none');
+  });
+
+  it('is removed for a program that is stopped', async () => {
+    await writeFile(path, text);
+    await removeDropIns({ [path]: null }, reloader({ fails: 'check', isRunning: false }));
+    expect([await readdir(folder), seen]).toEqual([[], []]);
   });
 });

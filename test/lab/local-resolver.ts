@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { REPOSITORY } from './built-program.ts';
 import { eventually } from './eventually.ts';
@@ -11,8 +11,10 @@ interface Kind {
   /** The settings that are not ours, by the path below /etc. */
   readonly settings: (server: string) => Readonly<Record<string, string>>;
   readonly start: string;
-  /** The tool that makes it read its settings again, and its arguments with what they do. */
-  readonly tool: readonly [name: string, actions: Readonly<Record<string, string>>];
+  /** The unit that is active. */
+  readonly unit: string;
+  /** The commands that make it read its settings again, with what they do. */
+  readonly actions: Readonly<Record<string, string>>;
   /** The program of unbound that checks its settings. */
   readonly checker?: string;
 }
@@ -40,7 +42,11 @@ const kinds = {
       'dnsmasq.d/README': '',
     }),
     start: 'dnsmasq',
-    tool: ['systemctl', { 'try-restart dnsmasq.service': tryRestart, 'restart dnsmasq.service': restart }],
+    unit: 'dnsmasq',
+    actions: {
+      'systemctl try-restart dnsmasq.service': tryRestart,
+      'systemctl restart dnsmasq.service': restart,
+    },
   },
   /** Its dnsmasq, with NetworkManager's options; a stand-in for nmcli(1) restarts it. */
   NetworkManager: {
@@ -52,7 +58,8 @@ const kinds = {
       '--cache-size=400 --clear-on-reload --conf-file=/dev/null --proxy-dnssec',
       '--enable-dbus=org.freedesktop.NetworkManager.dnsmasq --conf-dir=/etc/NetworkManager/dnsmasq.d',
     ].join(' '),
-    tool: ['nmcli', { 'general reload dns-full': restart }],
+    unit: 'NetworkManager',
+    actions: { 'nmcli general reload dns-full': restart },
   },
   unbound: {
     settings: (server) => ({
@@ -66,14 +73,13 @@ const kinds = {
       'unbound/unbound.conf.d/README': '',
     }),
     start: ofUnbound('unbound'),
-    // As in Debian's unit.
-    tool: [
-      'systemctl',
-      {
-        'reload unbound.service': 'kill -HUP "$(cat /run/resolver.pid)"',
-        'try-restart unbound.service': tryRestart,
-      },
-    ],
+    unit: 'unbound',
+    actions: {
+      // As in Debian's unit.
+      'systemctl try-reload-or-restart unbound.service': `${alive} || exit 0; kill -HUP "$(cat /run/resolver.pid)"`,
+      'systemctl restart unbound.service': restart,
+      'systemctl try-restart unbound.service': tryRestart,
+    },
     checker: 'unbound-checkconf',
   },
 } as const satisfies Readonly<Record<string, Kind>>;
@@ -114,9 +120,29 @@ export class LocalResolver {
   }
 }
 
+/** A tool that shows which unit is active, and notes what makes the resolver read its settings again. */
+function standIn(name: string, unit: string, actions: Kind['actions']): string {
+  const cases = Object.entries(actions).map(
+    ([command, action]) => `'${command}') echo "${command}" >>/run/reloads; ${action} ;;\n`,
+  );
+  return `#!/bin/sh
+case "${name} $*" in
+'systemctl show '*)
+  for each; do
+    case $each in *.service) ;; *) continue ;; esac
+    state=inactive
+    [ "$each" = ${unit}.service ] && ${alive} && state=active
+    printf 'Id=%s\\nActiveState=%s\\n\\n' "$each" "$state"
+  done ;;
+'systemctl reset-failed '*) ;;
+${cases.join('')}*) exit 1 ;;
+esac
+`;
+}
+
 /** Starts it, with a server for all names. */
 export async function startLocalResolver(host: Host, kind: LocalResolverKind, server: string): Promise<LocalResolver> {
-  const { settings, start, tool, checker }: Kind = kinds[kind];
+  const { settings, start, unit, actions, checker }: Kind = kinds[kind];
   if (kind === 'unbound' && !existsSync(unboundFolder)) throw new Error(`no ${unboundFolder}: run scripts/setup lab`);
   for (const [path, text] of Object.entries(settings(server))) {
     const target = join(host.etcDir, path);
@@ -130,10 +156,11 @@ export async function startLocalResolver(host: Host, kind: LocalResolverKind, se
   await writeFile(join(run, 'start'), begin, { mode: 0o755 });
   for (const name of ['reloads', 'null']) await writeFile(join(run, name), '');
   await writeFile(join(host.etcDir, 'resolv.conf'), 'nameserver 127.0.0.1\noptions timeout:1 attempts:1\n');
-  const [name, actions] = tool;
-  const cases = Object.entries(actions).map(([args, action]) => `'${args}') ${action} ;;\n`);
-  const log = `echo "${name} $*" >>/run/reloads`;
-  await addTool(host, name, `#!/bin/sh\n${log}\ncase "$*" in\n${cases.join('')}*) exit 1 ;;\nesac\n`);
+  for (const name of ['systemctl', 'nmcli']) await addTool(host, name, standIn(name, unit, actions));
+  if (kind === 'NetworkManager') {
+    await mkdir(join(run, 'NetworkManager'), { recursive: true });
+    await symlink('/run/resolver.pid', join(run, 'NetworkManager/dnsmasq.pid'));
+  }
   if (checker) await addTool(host, checker, `${refusing}exec ${ofUnbound(checker)} "$@"\n`);
   await exposeTools(host);
   const resolver = new LocalResolver(host);

@@ -38,10 +38,10 @@ export async function applyEvaluation(tools: Tools, planned: Evaluation, known: 
   if (receipt !== known.receipt || ownsDns) {
     await tools.store.write({ ...known, receipt, ...(ownsDns && { ownsDns }) });
   }
-  const { areLoaded, refusedDns } = await applySteps(tools, planned);
+  const { areLoaded, refusedDns, dnsStays } = await applySteps(tools, planned);
   await reachMoved(tools, planned);
   const left = dropReverted(receipt, steps);
-  const noted = noteDns(state, steps, refusedDns);
+  const noted = noteDns(state, dnsStays ? [] : steps, refusedDns);
   const applied: Joined = left === state.receipt ? noted : { ...noted, receipt: left };
   const observed = await observeApplied(tools, planned, applied);
   const wanted = areLoaded ? desired : withoutUnfiltered(desired);
@@ -89,15 +89,15 @@ async function reachMoved(tools: Pick<Tools, 'host'>, { state, desired, moved }:
  * host must stay reachable; nothing is forwarded, and the tunnel of a closed network carries
  * nothing. The notes have the reason.
  *
- * @returns whether the packet rules load, if there were any to load; and with a step for DNS,
- *   whether its servers were removed again
+ * @returns whether the packet rules load, if there were any to load; whether DNS settings stay that
+ *   were to be removed; and with a step to set them, whether they were removed again
  */
 export async function applySteps(
   tools: Tools,
   { state, desired, steps, actual }: Evaluation,
-): Promise<{ readonly areLoaded: boolean; readonly refusedDns?: RefusedDns | null }> {
+): Promise<{ readonly areLoaded: boolean; readonly dnsStays: boolean; readonly refusedDns?: RefusedDns | null }> {
   const { interface: link } = state;
-  let areLoaded = true;
+  let [areLoaded, dnsStays] = [true, false];
   let refusedDns: RefusedDns | null | undefined;
   const left = [...steps];
   for (let step = left.shift(); step !== undefined; step = left.shift()) {
@@ -105,7 +105,7 @@ export async function applySteps(
     tools.log.debug({ interface: link, step: step.do, changes: step.changes }, 'applying a step');
     try {
       if (step.do === 'set-dns') refusedDns = await tryDns(tools, state, step);
-      else await applyStep(tools, step);
+      else if (!(await applyStep(tools, step)) && step.do === 'revert-dns') dnsStays = true;
       if (step.do === 'set-firewall') {
         await tools.store.amendNotes(link, { unloaded: null });
         for (const { address, local } of desired.keptSessions) {
@@ -127,7 +127,7 @@ export async function applySteps(
     }
     tools.log.debug({ interface: link, step: step.do }, 'a step is done');
   }
-  return { areLoaded, ...(refusedDns !== undefined && { refusedDns }) };
+  return { areLoaded, dnsStays, ...(refusedDns !== undefined && { refusedDns }) };
 }
 
 /** As {@link applyDns}; `undefined`, with a warning, if the step failed. */

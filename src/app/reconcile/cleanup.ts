@@ -49,15 +49,17 @@ export async function cleanUp(tools: Tools, state: State): Promise<State> {
   ];
   const stuck = explainHosts({ hosts: null }, actual);
   if (stuck !== null) tools.warn(`the names of the peers of ${state.interface} stay in the hosts file: ${stuck}`);
-  let namesStay = stuck !== null;
+  let [namesStay, dnsStays] = [stuck !== null, false];
   const names = state.ownsDns && !foreign ? planDnsRemoval(state.interface, actual, 'taken back') : [];
   for (const step of [...names, ...planCleanup([...link, ...rules, ...own], actual)]) {
-    if (!(await applyStep(tools, step)) && step.do === 'remove-hosts') namesStay = true;
+    if (await applyStep(tools, step)) continue;
+    if (step.do === 'remove-hosts') namesStay = true;
+    if (step.do === 'revert-dns') dnsStays = true;
   }
   const stays = (entry: OwnedResource) => entry.made === 'folder' || (namesStay && entry.made === 'hosts');
   const openPorts = await closePorts(tools, state);
   const { ownsDns: _, refusedDns: __, ...known } = state;
-  const left: State = { ...known, receipt: state.receipt.filter(stays), openPorts };
+  const left: State = { ...known, ...(dnsStays && { ownsDns: true }), receipt: state.receipt.filter(stays), openPorts };
   await tools.store.write(left);
   await tools.store.amendNotes(state.interface, { unloaded: null });
   return left;

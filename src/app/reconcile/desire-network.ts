@@ -26,7 +26,7 @@ import { renderConfig } from '../../core/wg-quick/render.ts';
 import type { Joined, State } from '../../store/state/state.ts';
 import type { DesiredNetwork, DesireInputs, EvaluationCache, OtherNetwork } from '../evaluation-cache.ts';
 import { isJoined } from '../select.ts';
-import { locateApi, locateServices, neededNames } from './names/resolve-names.ts';
+import { locateApi, locateServices, neededNames, serviceNames } from './names/resolve-names.ts';
 import { constrainRoutes } from './route-constraints.ts';
 
 /**
@@ -181,7 +181,7 @@ function describeForwarding(
 }
 
 /** Lists the other networks of this host. */
-export function othersOf({ interface: link, options }: State, states: readonly State[]): OtherNetwork[] {
+export function othersOf({ interface: link, options, createdAt }: State, states: readonly State[]): OtherNetwork[] {
   const mayTunnel = options.allowRoutes.some(isDefaultRoute);
   return states
     .filter((other) => other.interface !== link)
@@ -190,9 +190,14 @@ export function othersOf({ interface: link, options }: State, states: readonly S
       isConnector: isForwarder(other),
       reached: mayTunnel && other.enabled && isJoined(other) ? findReached(other) : { api: [], endpoints: [] },
       listenPort: other.options.listenPort,
-      names: other.enabled && isJoined(other) ? neededNames(other) : [],
+      names: other.enabled && isJoined(other) ? findNames(other, createdAt) : [],
       address: other.membership?.peer.address ?? null,
     }));
+}
+
+/** A network that was joined later cannot take a domain away with the endpoint of a connector. */
+function findNames(other: Joined, createdAt: State['createdAt']): readonly string[] {
+  return other.createdAt > createdAt ? serviceNames(other) : neededNames(other);
 }
 
 /** A full tunnel carries only IPv4: other networks reach IPv4 endpoints through it. */

@@ -47,7 +47,7 @@ function checkDomain({ domain, route, servers, reason }: DomainReport, examined:
   );
   if (owner === undefined) {
     const remedy = actual.dns === null ? 'apt install systemd-resolved' : null;
-    return noteFinding('dns', checked, `is resolved as before: ${reason}`, remedy);
+    return noteFinding('dns', checked, `is not resolved through the tunnel: ${reason}`, remedy);
   }
   const found = `is that of network ${printable(owner.network)} on ${owner.link}, which has it too and was joined first`;
   const remedy = `cpn set ${owner.link} --no-dns, for ${desired.link} to resolve it`;

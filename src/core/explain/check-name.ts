@@ -1,5 +1,6 @@
 import { peerDomain } from '../names/hosts-block.ts';
 import { type DomainReport, isBelow } from '../names/split-dns.ts';
+import { namesPort } from '../names/zone.ts';
 import { type Address, type Prefix, tryParseAddress } from '../net/cidr.ts';
 import { type Check, inconclusive, passes, stops } from './check.ts';
 import type { NetworkOnHost } from './view.ts';
@@ -59,12 +60,18 @@ export function findQueryPath(name: string, views: readonly NetworkOnHost[]): Qu
   const report = view?.desired.domains.find((each) => each.state === 'used' && each.domain === domain) ?? null;
   const set = (view?.actual.dns?.own?.servers ?? []).map(readServer);
   const servers = report?.servers ?? set.flatMap((address) => address ?? []);
-  const isDaemon = set.some((each) => each !== null && each === view?.address);
+  const isDaemon = findDaemon(view) !== null;
   return { domain, link, servers, view, route: report?.route ?? null, isDaemon, isResolved, refused };
 }
 
 function isLoopback(address: Address): boolean {
   return /^127\.|^::1$/.test(address);
+}
+
+/** The address of the daemon, if it is a server of the network's domains. */
+function findDaemon(view: NetworkOnHost | null): Address | null {
+  const found = view?.actual.dns?.own?.servers.find((each) => each.endsWith(`:${namesPort}`));
+  return found === undefined ? null : readServer(found);
 }
 
 /** An address with a port or a name for TLS, as in LinkDnsSettings. */
@@ -100,7 +107,7 @@ export function checkDomain(path: QueryPath, hosts: string | null = null): Check
 function listServers({ servers, view, isDaemon, route }: QueryPath): string {
   const list = servers.length === 0 ? 'the resolver of this host' : servers.join(', ');
   if (!isDaemon) return list;
-  const daemon = `the daemon of this host at ${view?.address}`;
+  const daemon = `the daemon of this host at ${findDaemon(view)}`;
   if (view?.actual.dns?.isServing !== true) return `${daemon}, which is not running`;
   return route === null ? daemon : `${daemon}, which forwards them to ${list}`;
 }

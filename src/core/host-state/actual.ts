@@ -78,6 +78,8 @@ export interface FileResolver extends KnownDomains {
   /** What our files in the folder set; null without any. */
   readonly own: OwnDns | null;
   readonly folder: string;
+  /** True if one of our files changed less than a minute ago. */
+  readonly isRecent: boolean;
   /** Why our file cannot be changed, and how to fix it; null if it can be changed. */
   readonly trouble: string | null;
 }

@@ -1,4 +1,4 @@
-import type { FileResolver, LinuxProgram, OwnDns } from '../host-state/actual.ts';
+import type { DropInProgram, FileResolver, LinuxProgram, OwnDns } from '../host-state/actual.ts';
 import { type DnsServer, type DomainServers, dnsPort } from './split-dns.ts';
 
 /** The first line of our files for a resolver. */
@@ -7,6 +7,20 @@ const mark = (link: string) => `# cpn ${link} (written by cpn; edits are lost)`;
 /** The interface of the network whose file it is; null for the file of another program. */
 export function findMark(text: string): string | null {
   return /^# cpn (\S+) \(written by cpn; edits are lost\)$/m.exec(text.split('\n')[0] ?? '')?.[1] ?? null;
+}
+
+/** The only folders in which we write files for a resolver. */
+export const dropInFolders: Readonly<Record<LinuxProgram, readonly [string, ...string[]]>> = {
+  dnsmasq: ['/etc/dnsmasq.d'],
+  NetworkManager: ['/etc/NetworkManager/dnsmasq.d'],
+  unbound: ['/etc/unbound/unbound.conf.d', '/etc/unbound/conf.d', '/etc/unbound/local.d'],
+};
+
+/** The program that reads a file of ours. */
+export function readerOfFile(path: string): DropInProgram {
+  const folder = path.slice(0, path.lastIndexOf('/'));
+  const known = Object.entries(dropInFolders).find(([, folders]) => folders.includes(folder));
+  return (known?.[0] as LinuxProgram | undefined) ?? 'macOS';
 }
 
 /** The name of a network's file. */
@@ -53,10 +67,10 @@ function renderDnsmasq({ servers, domains }: DomainServers): string[] {
 /**
  * unbound.conf(5): without DNSSEC, with private addresses in answers, and instead of the local
  * zones that unbound answers itself, such as those of RFC 1918. A file may be included within
- * `server:`.
+ * `server:`. unbound queries no loopback address by default.
  */
 function renderUnbound({ servers, domains }: DomainServers): string[] {
-  return domains.flatMap((domain) => [
+  const zones = domains.flatMap((domain) => [
     'server:',
     `  domain-insecure: "${domain}."`,
     `  private-domain: "${domain}."`,
@@ -66,6 +80,7 @@ function renderUnbound({ servers, domains }: DomainServers): string[] {
     ...servers.map((server) => `  forward-addr: ${withPort(server, '@')}`),
     'server:',
   ]);
+  return ['server:', '  do-not-query-localhost: no', ...zones];
 }
 
 /** resolver(5) of macOS, in a file of the domain's name. All servers have one port. */

@@ -1,5 +1,6 @@
 import type { LinkDnsSettings, ResolverSettings, Underlay } from '../host-state/actual.ts';
-import { type DnsServer, formatServer } from './split-dns.ts';
+import { type Address, parseAddress } from '../net/cidr.ts';
+import { type DnsServer, type DomainServers, formatServer } from './split-dns.ts';
 
 /** The resolver of this host, as observed. */
 export interface FoundResolver {
@@ -17,7 +18,20 @@ export function findObstacle({ resolver, isOwn }: FoundResolver, underlay: Under
 }
 
 /**
- * True if the resolver shall use the daemon. A file names it also while it restarts: each change of
+ * The address at which the daemon serves names. A file of Linux stays when the tunnel is gone: its
+ * queries must then fail on this host, and not go to the network around it. macOS has only one
+ * loopback address.
+ */
+export function findServingAddress(
+  resolver: Pick<ResolverSettings, 'program'> | null | undefined,
+  own: Address,
+): Address {
+  const isFile = resolver && !['systemd-resolved', 'macOS'].includes(resolver.program);
+  return isFile ? parseAddress(own.replace(/^\d+/, '127')) : own;
+}
+
+/**
+ * True if the resolver shall use the daemon. A file names it also while it is down: each change of
  * the file may restart the resolver.
  */
 export function usesDaemon({ resolver }: Pick<FoundResolver, 'resolver'>, own: DnsServer): boolean {
@@ -34,6 +48,32 @@ export function isRecognized(found: LinkDnsSettings | null, servers: readonly Dn
   if (found === null || found.servers.length === 0 || found.isDefaultRoute) return false;
   const known = servers.map(formatServer);
   return found.servers.every((each) => known.includes(each)) && found.domains.every((each) => each.startsWith('~'));
+}
+
+/** The file that stays for now, and why another one is not written. */
+export interface KeptFile {
+  /** Null for no file. */
+  readonly dns: DomainServers | null;
+  readonly reason: string;
+}
+
+/**
+ * Limits the changes of a file, because each may restart the resolver, and a network decides how
+ * often its domains change. Null if the wanted file can be written.
+ *
+ * @param failure why the resolver did not take the last file; undefined if it did
+ */
+export function keepFile(
+  resolver: FoundResolver['resolver'],
+  own: DnsServer,
+  failure: string | undefined,
+): KeptFile | null {
+  if (!resolver || resolver.program === 'systemd-resolved') return null;
+  const isIntact = resolver.own?.servers.join() === formatServer(own);
+  const dns = isIntact ? { servers: [own], domains: resolver.own.domains.map((each) => each.slice(1)) } : null;
+  if (failure !== undefined) return { dns, reason: failure };
+  const reason = 'it follows in a minute: each change may restart the resolver';
+  return dns !== null && resolver.isRecent ? { dns, reason } : null;
 }
 
 const capable = 'systemd-resolved, dnsmasq, unbound, or NetworkManager with dns=dnsmasq';

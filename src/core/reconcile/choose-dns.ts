@@ -8,14 +8,14 @@ import {
   type SplitDnsInputs,
   splitDns,
 } from '../names/split-dns.ts';
-import { findObstacle, isRecognized, usesDaemon } from '../names/usable-resolver.ts';
+import { findObstacle, findServingAddress, isRecognized, keepFile, usesDaemon } from '../names/usable-resolver.ts';
 import { findReverseZones, namesPort } from '../names/zone.ts';
 import type { Prefix } from '../net/cidr.ts';
 import type { RouteConstraints } from '../routing/guard.ts';
 import type { KeptOutside } from '../routing/kept-outside.ts';
 import type { RouteReport } from '../routing/route-report.ts';
 import { sameData } from '../util/same-data.ts';
-import type { Desired, DesiredInputs, NameConstraints } from './desired.ts';
+import type { Desired, DesiredInputs } from './desired.ts';
 
 interface ChosenRoutes {
   readonly map: NetworkMap;
@@ -30,16 +30,17 @@ export function chooseDns(
   { map, reports, keptOutside, constraints: { underlay, newerLinks } }: ChosenRoutes,
 ): Pick<Desired, 'dns' | 'ownsDns' | 'served' | 'domains'> {
   const { entries, suffixes, needed, networks, resolver, refused } = names;
-  const own = { address: self.address, port: namesPort };
-  const present = resolver?.program === 'systemd-resolved' ? resolver.own : null;
-  const isOwn = names.isOwn || isRecognized(present, [own, ...entries.flatMap(serversOf)]);
+  const own = { address: findServingAddress(resolver, self.address), port: namesPort };
+  const ofLink = resolver?.program === 'systemd-resolved' ? resolver : null;
+  const isOwn = names.isOwn || isRecognized(ofLink?.own ?? null, [own, ...entries.flatMap(serversOf)]);
   // A network that joined later yields, and so does the search domain that a DHCP server gave.
   const uplinks = new Set([...underlay.uplinks, ...(underlay.uplinks6 ?? [])]);
   const subnets = [...underlay.connected, ...underlay.routed].map(({ prefix }) => prefix);
   const domains = [`${label}.${peerDomain}`, ...findReverseZones(map.cidr, subnets)];
-  const unusable = options.dns ? findObstacle({ resolver, isOwn }, underlay) : 'this host takes none (--no-dns)';
+  const obstacle = options.dns ? findObstacle({ resolver, isOwn }, underlay) : 'this host takes none (--no-dns)';
+  const isUsed = usesDaemon(names, own);
   const inputs: SplitDnsInputs = {
-    own: usesDaemon(names, own) ? { server: own, domains } : null,
+    own: isUsed ? { server: own, domains } : null,
     entries,
     untaken: findUntaken(reports),
     outside: keptOutside.map(({ address }) => address),
@@ -50,26 +51,31 @@ export function chooseDns(
       ({ link, isSearch }) => link === null || !(newerLinks.includes(link) || (isSearch && uplinks.has(link))),
     ),
     local: [map.cidr, ...subnets],
-    unusable,
+    // A file has no direct servers: with the tunnel away, queries would leave this host in clear.
+    unusable: obstacle ?? (ofLink === null && !isUsed ? notServed : null),
   };
   const { dns, forwarded, report: split } = splitDns(inputs);
-  const report = resolver?.isServing || unusable !== null ? split : withoutDaemon(domains, split, inputs.own !== null);
-  if (refused === null) {
-    const isOfLink = resolver?.program === 'systemd-resolved';
-    const afterwards = isOfLink && { afterwards: splitDns({ ...inputs, own: null }).dns };
-    const served = unusable === null ? { label, forwarded, ...afterwards } : null;
-    return { dns, ownsDns: isOwn, served, domains: report };
+  const afterwards = ofLink !== null && { afterwards: splitDns({ ...inputs, own: null }).dns };
+  const served = obstacle === null ? { address: own.address, label, forwarded, ...afterwards } : null;
+  const report = resolver?.isServing || obstacle !== null ? split : withoutDaemon(domains, split, isUsed);
+  const kept = obstacle === null ? keepFile(resolver, own, refused?.failure) : null;
+  if (kept !== null) {
+    const isKept = ({ domain }: DomainReport) => kept.dns?.domains.includes(domain);
+    const shown = report.map((each) => (isKept(each) ? each : refuse(each, kept.reason)));
+    return { dns: kept.dns, ownsDns: isOwn, served, domains: shown };
   }
+  if (refused === null) return { dns, ownsDns: isOwn, served, domains: report };
   // Without the daemon as a server, the settings may work.
   if (dns === null || !isSame(dns, refused)) return { dns, ownsDns: isOwn, served: null, domains: report };
-  return { dns: null, ownsDns: isOwn, served: null, domains: report.map((each) => refuse(each, refused)) };
+  const reason = `with its DNS server, ${refused.lost.join(', ')} did not resolve on this host`;
+  return { dns: null, ownsDns: isOwn, served: null, domains: report.map((each) => refuse(each, reason)) };
 }
 
 const notServed = 'the daemon of this host does not serve it: start it with systemctl start cpn, or see its log';
 
 /** @param isUsed true if the resolver sends all queries to the daemon nevertheless */
 function withoutDaemon([domain = '']: readonly string[], split: readonly DomainReport[], isUsed: boolean) {
-  if (isUsed) return split.map((each) => (each.state === 'used' ? withReason(each, notServed) : each));
+  if (isUsed) return split.map((each) => refuse(each, `its queries fail: ${notServed}`));
   return [{ domain, route: null, servers: [], state: 'refused' as const, reason: notServed }, ...split];
 }
 
@@ -81,13 +87,8 @@ function isSame({ servers, domains }: DomainServers, refused: DomainServers): bo
   return sameData({ servers, domains }, { servers: refused.servers, domains: refused.domains });
 }
 
-function refuse(report: DomainReport, { lost, failure }: NonNullable<NameConstraints['refused']>): DomainReport {
-  const reason = failure ?? `with its DNS server, ${lost.join(', ')} did not resolve on this host`;
-  return report.state === 'used' ? withReason(report, reason) : report;
-}
-
-function withReason(report: DomainReport, reason: string): DomainReport {
-  return { ...report, state: 'refused', reason };
+function refuse(report: DomainReport, reason: string): DomainReport {
+  return report.state === 'used' ? { ...report, state: 'refused', reason } : report;
 }
 
 /** The routes that no peer of this host receives packets for, with the reason. */

@@ -146,6 +146,8 @@ export interface Desired extends TunnelRoutes {
 
 /** The names of a network that the daemon serves. */
 export interface ServedNetwork {
+  /** An address of this host alone. */
+  readonly address: Address;
   readonly label: string;
   readonly forwarded: readonly ForwardedDomains[];
   /** The DNS settings of the interface once the daemon ends. Absent for files, which stay. */

@@ -1,5 +1,5 @@
-import type { Actual, FileResolver, LinkDnsSettings, ResolverSettings } from '../host-state/actual.ts';
-import { renderDropIns, settingsIn } from '../names/drop-in.ts';
+import type { Actual, FileResolver, LinkDnsSettings } from '../host-state/actual.ts';
+import { readerOfFile, renderDropIns, settingsIn } from '../names/drop-in.ts';
 import { type DomainServers, formatServer } from '../names/split-dns.ts';
 import { added, type Change, type ChangeValue, removed, updated } from './change.ts';
 import type { Desired } from './desired.ts';
@@ -15,14 +15,15 @@ const none = 'no domain is behind a route';
  */
 export function planDns(wanted: WantedDns, { dns: resolver, dnsFiles = {} }: Actual): Step[] {
   if (!resolver) return [];
-  if (resolver.program !== 'systemd-resolved') return planFiles(wanted, resolver, dnsFiles);
-  const stale = removeFiles(wanted.link, resolver, dnsFiles, 'another program resolves');
-  return [...stale, ...planSettings(wanted, resolver.own)];
+  if (resolver.program === 'systemd-resolved') {
+    return [...removeFiles(wanted.link, dnsFiles, 'another program resolves'), ...planSettings(wanted, resolver.own)];
+  }
+  return planFiles(wanted, resolver, dnsFiles);
 }
 
 /** Planned if the host still has our settings. */
 export function planDnsRemoval(link: string, { dns, dnsFiles = {} }: Actual, reason: string): Step[] {
-  const files = removeFiles(link, dns, dnsFiles, reason);
+  const files = removeFiles(link, dnsFiles, reason);
   return dns?.program === 'systemd-resolved' && dns.own ? [...files, reversal(link, dns.own, reason)] : files;
 }
 
@@ -40,17 +41,20 @@ function planSettings({ link, dns: wanted, ownsDns }: WantedDns, own: LinkDnsSet
 type Texts = Readonly<Record<string, string>>;
 
 function planFiles({ link, dns }: WantedDns, resolver: FileResolver, present: Texts): Step[] {
-  if (dns === null) return removeFiles(link, resolver, present, none);
+  if (dns === null) return removeFiles(link, present, none);
   const wanted = renderDropIns(resolver, link, dns);
+  const isOfOther = (path: string) => readerOfFile(path) !== resolver.program;
+  const others = Object.fromEntries(Object.entries(present).filter(([path]) => isOfOther(path)));
   const changed = Object.entries(wanted).filter(([path, text]) => present[path] !== text);
-  const stale = Object.keys(present).filter((path) => !(path in wanted));
+  const stale = Object.keys(present).filter((path) => !(path in wanted) && !isOfOther(path));
   const changes = [
     ...changed.map(([path, text]) => compareFiles(path, present[path], text)),
     ...stale.map((path) => removed('dns', path, settingsIn(present[path] ?? ''), 'the resolver does not need it')),
   ];
-  if (changes.length === 0) return [];
+  const removals = removeFiles(link, others, 'another program resolves');
+  if (changes.length === 0) return removals;
   const texts = { ...Object.fromEntries(changed), ...withoutTexts(stale) };
-  return [{ do: 'set-dns', link, dns, files: { program: resolver.program, texts }, changes }];
+  return [...removals, { do: 'set-dns', link, dns, files: { program: resolver.program, texts }, changes }];
 }
 
 function compareFiles(path: string, before: string | undefined, text: string): Change {
@@ -60,13 +64,13 @@ function compareFiles(path: string, before: string | undefined, text: string): C
     : updated('dns', path, settingsIn(before), after, 'the settings differ');
 }
 
-function removeFiles(link: string, resolver: ResolverSettings | null | undefined, present: Texts, reason: string) {
-  const paths = Object.keys(present);
-  if (paths.length === 0) return [];
-  const program = !resolver || resolver.program === 'systemd-resolved' ? null : resolver.program;
-  const changes = paths.map((path) => removed('dns', path, settingsIn(present[path] ?? ''), reason));
-  const step: Step = { do: 'revert-dns', link, files: { program, texts: withoutTexts(paths) }, changes };
-  return [step];
+/** A step for each program that reads one of the files. */
+function removeFiles(link: string, present: Texts, reason: string): Step[] {
+  const paths = Map.groupBy(Object.keys(present), readerOfFile);
+  return [...paths].map(([program, own]) => ({
+    ...{ do: 'revert-dns', link, files: { program, texts: withoutTexts(own) } },
+    changes: own.map((path) => removed('dns', path, settingsIn(present[path] ?? ''), reason)),
+  }));
 }
 
 function withoutTexts(paths: readonly string[]): DnsFiles['texts'] {

@@ -47,8 +47,8 @@ export interface SetDns {
 
 /** Our files for a resolver. */
 export interface DnsFiles {
-  /** Reads its files again; null for files that it does not read. */
-  readonly program: DropInProgram | null;
+  /** Reads its files again. */
+  readonly program: DropInProgram;
   /** The text by path. Null removes the file. */
   readonly texts: Readonly<Record<string, string | null>>;
 }

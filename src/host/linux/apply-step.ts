@@ -52,7 +52,7 @@ export async function applyStep(run: Run, step: Step): Promise<void> {
 }
 
 function readerOf(run: Run, { program }: DnsFiles): Reloader | null {
-  return program === null || program === 'macOS' ? null : reloaderOf(run, program);
+  return program === 'macOS' ? null : reloaderOf(run, program);
 }
 
 /** Loads the whole table if it cannot be changed in place. */

@@ -5,8 +5,10 @@ import { linkFinder } from '../../core/forward/links-toward.ts';
 import { unreadable, withoutTool } from '../../core/forward/own-table.ts';
 import type { Actual, Device } from '../../core/host-state/actual.ts';
 import { forwardingKey } from '../../core/host-state/sysctl-keys.ts';
+import { findServingAddress } from '../../core/names/usable-resolver.ts';
 import { namesPort } from '../../core/names/zone.ts';
 import { isDefaultRoute } from '../../core/net/cidr.ts';
+import { isLoopback } from '../../core/net/endpoint.ts';
 import { isPlainLinkName, parseLinkName } from '../../core/net/link-name.ts';
 import type { Host, HostEvent, ObserveOptions } from '../host.ts';
 import { readHosts } from '../hosts-file.ts';
@@ -106,10 +108,11 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Require
     countSent,
     portStates: (link, port, links) => readPortStates(run, parseLinkName(link), port, links),
     conflictingProcesses: findConflictingProcesses,
-    serveNames: async (address, answer) => {
+    serveNames: async ({ address, source }, answer) => {
       // Only the daemon needs it, and loading it takes milliseconds.
       const { serveNames } = await import('../name-server/serve-names.ts');
-      return serveNames({ address, port: namesPort, isAllowed: (source) => source === address, answer });
+      const isAllowed = (asker: string) => asker === address || (isLoopback(address) && isLoopback(asker));
+      return serveNames({ address, source, port: namesPort, isAllowed, answer });
     },
   };
 }
@@ -178,8 +181,10 @@ async function readNameSettings(
   { link: own, names, underlay }: LinkView,
   caches: ObservationCache,
 ): Promise<Required<Pick<Actual, 'dns' | 'dnsFiles'>>> {
-  const isServing = own?.addresses.some(({ address }) => isListening(address, namesPort)) ?? false;
-  const { resolver, dnsFiles } = findFileResolver(link, underlay.addresses, caches.stubOwners);
+  const { resolver, dnsFiles } = await findFileResolver(run, link, underlay.addresses);
+  const isServing = (own?.addresses ?? []).some(({ address }) =>
+    isListening(findServingAddress(resolver, address), namesPort),
+  );
   caches.resolverFolder = resolver?.folder || null;
   if (resolver !== null) return { dns: { ...resolver, isServing }, dnsFiles };
   const settings = existsSync(resolverFolder) ? await readResolverSettings(run, link, names) : null;

@@ -34,7 +34,7 @@ export async function readMacResolver(
   const dnsFiles = Object.fromEntries(own.map(({ path, text }) => [path, text]));
   const isServing = served.includes(true);
   return {
-    dns: { program: 'macOS', own: readDropIns(dnsFiles), folder, trouble: null, others, isServing },
+    dns: { program: 'macOS', own: readDropIns(dnsFiles), isRecent: false, folder, trouble: null, others, isServing },
     dnsFiles,
   };
 }

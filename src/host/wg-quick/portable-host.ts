@@ -58,8 +58,8 @@ export function portableHost(context: PortableContext): Host {
     watch: (listener) => watchLinks(listener),
     watchDevices: (listener, everyMs) => watchDevices(run, listener, { everyMs }),
     ...(context.resolverFolder && {
-      serveNames: (address, answer) =>
-        serveNames({ address, port: namesPort, isAllowed: (source) => source === address, answer }),
+      serveNames: ({ address, source }, answer) =>
+        serveNames({ address, source, port: namesPort, isAllowed: (asker) => asker === address, answer }),
     }),
   };
 

@@ -51,6 +51,21 @@ describe('the daemon', () => {
     expect(ask('none.office.cpn.internal')).toMatchObject({ rcode: 'NXDOMAIN' });
   });
 
+  it('gives the resolver its former servers back if it ends during a pass', async () => {
+    const { simulated, listener, run } = await startHost();
+    const stop = new AbortController();
+    const running = listener.run(stop.signal);
+    await run();
+    const pass = await passNetwork(simulated.tools, 'cpn0', noUpdate, { withinMs: 20_000 });
+    expect(simulated.linkDns?.servers).toEqual(['10.77.0.1:553']);
+    // The signal aborts before the listeners of that pass run.
+    stop.abort();
+    await running;
+    if (pass !== null) await listener.onPass(pass);
+    await listener.onEnd();
+    expect(simulated.linkDns?.servers).toEqual(['192.168.50.53']);
+  });
+
   it('forwards the domains behind routes, and nothing else', async () => {
     const { run, ask } = await startHost();
     await run();
@@ -110,12 +125,17 @@ describe('the daemon', () => {
 
   it('leaves a file as it is when it ends: each change may restart the resolver', async () => {
     const { simulated, listener, run } = await startHost();
-    const settings = { own: null, folder: '/etc/dnsmasq.d', trouble: null, others: [], isServing: true };
-    simulated.actual = { ...simulated.actual, dns: { program: 'dnsmasq', ...settings }, dnsFiles: {} };
+    simulated.dnsRecords = { 'peer-1.office.cpn.internal': [address('10.77.0.1')] };
+    const settings = { own: null, isRecent: false, folder: '/etc/dnsmasq.d', trouble: null, others: [] };
+    simulated.actual = {
+      ...simulated.actual,
+      ...{ dns: { program: 'dnsmasq', ...settings, isServing: false }, dnsFiles: {} },
+    };
     await run();
+    expect([simulated.served?.address, simulated.actual.dnsFiles]).toEqual(['127.77.0.1', {}]);
     await run();
     const { dnsFiles } = simulated.actual;
-    expect(Object.values(dnsFiles ?? {}).join()).toContain('10.77.0.1#553');
+    expect(Object.values(dnsFiles ?? {}).join()).toContain('127.77.0.1#553');
     await listener.onEnd();
     expect(simulated.actual.dnsFiles).toEqual(dnsFiles);
     expect(simulated.linkDns).toBeNull();
@@ -144,7 +164,7 @@ describe('the daemon', () => {
   it('leaves the settings to the servers behind routes if the port is taken, and tries again', async () => {
     const { simulated, run } = await startHost();
     const { serveNames } = simulated.tools.host;
-    simulated.tools.host.serveNames = async (at) => {
+    simulated.tools.host.serveNames = async ({ address: at }) => {
       throw new NamesNotServed(at, 553, Object.assign(new Error('taken'), { code: 'EADDRINUSE' }));
     };
     await run();

@@ -40,7 +40,7 @@ it('the names of peers are behind no route, and their server is the daemon', () 
 
 it('a refused domain has the reason', () => {
   expect(check(refused)).toMatchObject([
-    { verdict: 'note', checked, found: 'is resolved as before: the interface cpn1 has it', remedy: null },
+    { verdict: 'note', checked, found: 'is not resolved through the tunnel: the interface cpn1 has it', remedy: null },
   ]);
   expect(check(refused, { actual: { ...bare, dns: null } })).toMatchObject([
     { remedy: 'apt install systemd-resolved' },
@@ -55,10 +55,12 @@ it('a domain of two networks is that of the first joined, unless it is refused f
     },
   ]);
   const reason = 'it is a public suffix';
-  expect(check({ ...refused, reason }, { networks })).toMatchObject([{ found: `is resolved as before: ${reason}` }]);
+  expect(check({ ...refused, reason }, { networks })).toMatchObject([
+    { found: `is not resolved through the tunnel: ${reason}` },
+  ]);
   const other = [{ network: 'lab', link: 'cpn1', domains: ['other.example'] }];
   expect(check(refused, { networks: other })).toMatchObject([
-    { found: 'is resolved as before: the interface cpn1 has it' },
+    { found: 'is not resolved through the tunnel: the interface cpn1 has it' },
   ]);
 });
 

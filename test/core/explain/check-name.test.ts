@@ -206,7 +206,10 @@ describe('the name of a peer', () => {
 
   it('needs the daemon, or the hosts file, or a resolver that programs use', () => {
     const idle = view({ isServing: false });
-    const desired = { ...idle.desired, served: { label: 'office', forwarded: [], afterwards: null } };
+    const desired = {
+      ...idle.desired,
+      served: { address: self.address, label: 'office', forwarded: [], afterwards: null },
+    };
     expect(check([], idle).remedy).toMatch(/^cpn set cpn0 --hosts/);
     expect(check([], { ...idle, desired }).remedy).toMatch(/systemctl enable --now cpn/);
     expect(check([], view()).remedy).toMatch(/^"resolvectl query nas\.office\.cpn\.internal"/);

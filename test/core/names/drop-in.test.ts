@@ -38,6 +38,7 @@ test('a file for unbound has a zone for each domain', () => {
   expect(renderDropIns({ program: 'unbound', folder: '/etc/unbound/unbound.conf.d' }, 'cpn0', dns)).toEqual({
     '/etc/unbound/unbound.conf.d/cpn-cpn0.conf': [
       '# cpn cpn0 (written by cpn; edits are lost)',
+      ...['server:', '  do-not-query-localhost: no'],
       ...zone('50.168.192.in-addr.arpa', '192.168.50.53', 'fd00::53'),
       ...zone('corp.example', '192.168.50.53', 'fd00::53'),
       '',

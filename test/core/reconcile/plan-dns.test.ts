@@ -78,7 +78,7 @@ describe('the DNS settings of the interface', () => {
 describe('our file for a resolver', () => {
   const path = '/etc/dnsmasq.d/cpn-cpn0.conf';
   const resolver: FileResolver = {
-    ...{ program: 'dnsmasq', own: null, folder: '/etc/dnsmasq.d', trouble: null },
+    ...{ program: 'dnsmasq', own: null, isRecent: false, folder: '/etc/dnsmasq.d', trouble: null },
     ...{ others: [], isServing: false },
   };
   const bareHost: Actual = { ...bare, link, dns: resolver, dnsFiles: {} };
@@ -116,25 +116,28 @@ describe('our file for a resolver', () => {
   });
 
   test('follows the host to another resolver', () => {
-    const moved: Actual = { ...written, dns: { ...resolver, folder: '/etc/other' } };
-    expect(planDns(wanted, moved)).toMatchObject([
-      { files: { texts: { '/etc/other/cpn-cpn0.conf': text, [path]: null } }, changes: [{}, { action: 'remove' }] },
+    const moved: Actual = { ...written, dns: { ...resolver, program: 'unbound', folder: '/etc/unbound/local.d' } };
+    const steps = planDns(wanted, moved);
+    expect(steps).toMatchObject([
+      { do: 'revert-dns', files: { program: 'dnsmasq', texts: { [path]: null } } },
+      { do: 'set-dns', files: { program: 'unbound' } },
     ]);
+    expect(planDns(wanted, simulate(moved, steps))).toEqual([]);
     const resolved: Actual = {
       ...written,
       dns: { program: 'systemd-resolved', own: null, others: [], isServing: false },
     };
-    const steps = planDns(wanted, resolved);
-    expect(steps).toMatchObject([
-      { do: 'revert-dns', files: { program: null, texts: { [path]: null } } },
+    const back = planDns(wanted, resolved);
+    expect(back).toMatchObject([
+      { do: 'revert-dns', files: { program: 'dnsmasq', texts: { [path]: null } } },
       { do: 'set-dns', link: 'cpn0' },
     ]);
-    expect(planDns(wanted, simulate(resolved, steps))).toEqual([]);
+    expect(planDns(wanted, simulate(resolved, back))).toEqual([]);
   });
 
   test('stays while no resolver is found, until the network is left', () => {
     const unknown: Actual = { ...written, dns: null };
     expect(planDns({ ...wanted, dns: null }, unknown)).toEqual([]);
-    expect(planDnsRemoval('cpn0', unknown, 'taken back')).toMatchObject([{ files: { program: null } }]);
+    expect(planDnsRemoval('cpn0', unknown, 'taken back')).toMatchObject([{ files: { program: 'dnsmasq' } }]);
   });
 });

@@ -1,4 +1,6 @@
 import { CpnError } from '../../../core/errors/index.ts';
+import { peerDomain } from '../../../core/names/hosts-block.ts';
+import { assignLabels } from '../../../core/names/hosts-label.ts';
 import { formatServer } from '../../../core/names/split-dns.ts';
 import { revertOf } from '../../../core/reconcile/plan-dns.ts';
 import type { SetDns, Step } from '../../../core/reconcile/step.ts';
@@ -35,12 +37,31 @@ export async function applyDns(
     return { servers, domains, lost: [], failure: error.message, at };
   }
   const lost = await findLost(tools, needed);
-  if (lost.length === 0) return null;
+  if (lost.length === 0) {
+    const failure = step.files ? await findUnused(tools, state, step) : null;
+    if (failure === null) return null;
+    await tools.host.apply(revertOf(step));
+    tools.warn(failure);
+    return { servers, domains, lost, failure, at };
+  }
   await tools.host.apply(revertOf(step));
   tools.warn(
     `the DNS servers of ${step.link} were removed: with ${servers.map(formatServer).join(', ')}, ${lost.join(', ')} did not resolve`,
   );
   return { servers, domains, lost, at };
+}
+
+/** The file may not be what the program reads; null if this host resolves its own name by it. */
+async function findUnused(
+  tools: Pick<Tools, 'host' | 'monotonic' | 'sleep'>,
+  { membership: { map, peer }, labels: held }: Joined,
+  { dns: { domains }, files }: SetDns,
+): Promise<string | null> {
+  const apex = domains.find((domain) => domain.endsWith(`.${peerDomain}`));
+  const [label] = assignLabels(map.peers, held).find((each) => each.peer === peer.id)?.labels ?? [];
+  if (apex === undefined || label === undefined) return null;
+  const lost = await findLost(tools, [`${label}.${apex}`]);
+  return lost.length === 0 ? null : `${files?.program} did not use its new file: ${lost[0]} does not resolve`;
 }
 
 async function findResolving({ host }: Pick<Tools, 'host'>, names: readonly string[]): Promise<readonly string[]> {

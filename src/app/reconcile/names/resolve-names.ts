@@ -22,10 +22,20 @@ export function namesOf(state: Joined): string[] {
   return [...new Set([...hosts, apiHostOf(state)])].filter(isName);
 }
 
-/** Returns the names that must resolve outside the tunnel: a proxy resolves the control plane. */
-export function neededNames(state: Joined): string[] {
+/** Returns the names of the control plane and its proxy, which resolves the former. */
+export function serviceNames(state: Joined): string[] {
   const host = isSocketAddress(state.service.url) ? [] : [hostOf(state.service.url)];
-  return [...new Set([...namesOf(state), ...host])].filter(isName);
+  return [...new Set([apiHostOf(state), ...host])].filter(isName);
+}
+
+/**
+ * Returns the names that must resolve outside the tunnel: those of the service, and the endpoints
+ * of connectors. Any other peer may choose the name of its endpoint.
+ */
+export function neededNames(state: Joined): string[] {
+  const connectors = state.membership.map.peers.filter(({ type }) => type === 'connector');
+  const dialled = connectors.flatMap(({ endpoint }) => endpoint?.host ?? []);
+  return [...new Set([...serviceNames(state), ...dialled])].filter(isName);
 }
 
 export interface ResolveOptions {

@@ -11,7 +11,7 @@ import type { PassListener } from '../pass-listener.ts';
 import { TransitionLogger } from '../transition-logger.ts';
 
 /**
- * Serves the names of a network to the resolver of this host, at the host's address in the network,
+ * Serves the names of a network to the resolver of this host, at an address of the host,
  * and forwards queries for the domains behind routes.
  */
 export class NameListener implements PassListener {
@@ -20,6 +20,7 @@ export class NameListener implements PassListener {
   readonly #onStart: () => void;
   readonly #transitions: TransitionLogger;
   #isEnded = false;
+  #hasServed = false;
   #server: (NameServer & { readonly address: Address }) | null = null;
   #built: { readonly map: NetworkMap; readonly labels: readonly PeerLabels[]; readonly label: string } | null = null;
   #zones: Zones = new Map();
@@ -40,12 +41,12 @@ export class NameListener implements PassListener {
     const served = evaluation?.desired.served;
     // A resolver that does not reply keeps its settings, and continues to query this server.
     if (!served && evaluation?.actual.dns === null) return;
-    this.#afterwards = this.#server === null ? undefined : served?.afterwards;
+    this.#afterwards = this.#hasServed ? served?.afterwards : undefined;
     if (!served) return this.#stop();
     const { membership, labels } = evaluation.state;
     this.#forwarded = served.forwarded;
     this.#build(membership.map, labels, served.label);
-    await this.#start(evaluation.desired.config.address.address);
+    await this.#start(served.address, evaluation.desired.config.address.address);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -81,15 +82,16 @@ export class NameListener implements PassListener {
     this.#built = { map, labels: held, label };
   }
 
-  async #start(address: Address): Promise<void> {
+  async #start(address: Address, source: Address): Promise<void> {
     if (this.#server?.address === address) return;
     await this.#stop();
     if (this.#isEnded) return;
     try {
-      const server = await this.#tools.host.serveNames?.(address, (question) => this.#answer(question));
+      const server = await this.#tools.host.serveNames?.({ address, source }, (question) => this.#answer(question));
       this.#transitions.update(null);
       if (server === undefined) return;
       this.#server = { ...server, address };
+      this.#hasServed = true;
       this.#onStart();
     } catch (error) {
       this.#transitions.update(expectCpnError(error));

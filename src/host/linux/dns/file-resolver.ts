@@ -1,41 +1,49 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { FileResolver, LinuxProgram, OtherDomain } from '../../../core/host-state/actual.ts';
-import { findMark, nameDropIn, readDropIns } from '../../../core/names/drop-in.ts';
+import { dropInFolders, findMark, nameDropIn, readDropIns } from '../../../core/names/drop-in.ts';
 import type { Address } from '../../../core/net/cidr.ts';
-import { readIfThere } from '../underlay.ts';
+import type { Run } from '../../process/run.ts';
+import { configFolder, findActiveProgram } from './active-program.ts';
 import { findDnsmasqDomains, findDnsmasqFolder, findDomainsIn } from './dnsmasq.ts';
-import { findLocalResolver, type LocalProgram, type OwnerCache, readOfRoot, rootsFiles } from './resolvers.ts';
+import { hasLocalResolver, readOfRoot, rootsFiles } from './resolvers.ts';
 import type { SettingsFiles } from './settings.ts';
 import { findUnboundDomains, findUnboundFolder, findZonesIn } from './unbound.ts';
 
 /** How the settings of a program are read. */
 interface Reader {
-  /** The first of its folders that a file of this name belongs to; null without any. */
+  /** The command line that its unit gives it. */
+  readonly argv: (files: SettingsFiles) => readonly string[];
+  /** The first folder that it reads a file of this name from; null without any. */
   readonly findFolder: (argv: readonly string[], files: SettingsFiles, name: string) => string | null;
   /** The domains with settings of their own. */
   readonly findDomains: (argv: readonly string[], files: SettingsFiles) => readonly string[];
   /** Those in the text of one file. */
   readonly findDomainsIn: (text: string) => readonly string[];
-  /** Where our files may be left over. */
-  readonly folders: readonly string[];
-  /** What to do without a folder. */
+  /** What to do if it does not read one of our folders. */
   readonly remedy: string;
 }
 
 const dnsmasq = { findFolder: findDnsmasqFolder, findDomains: findDnsmasqDomains, findDomainsIn };
-const networkManagerFolder = '/etc/NetworkManager/dnsmasq.d';
+const [networkManagerFolder] = dropInFolders.NetworkManager;
 
 const readers: Readonly<Record<LinuxProgram, Reader>> = {
   dnsmasq: {
     ...dnsmasq,
-    folders: ['/etc/dnsmasq.d'],
+    argv: ({ read }) => {
+      const folder = configFolder(read);
+      return ['dnsmasq', ...(folder === null ? [] : ['-7', folder])];
+    },
     remedy: 'add "conf-dir=/etc/dnsmasq.d/,*.conf" to /etc/dnsmasq.conf',
   },
-  NetworkManager: { ...dnsmasq, folders: [networkManagerFolder], remedy: `it needs ${networkManagerFolder}` },
+  NetworkManager: {
+    ...dnsmasq,
+    argv: () => ['dnsmasq', '--conf-file=/dev/null', `--conf-dir=${networkManagerFolder}`],
+    remedy: `it needs ${networkManagerFolder}`,
+  },
   unbound: {
     ...{ findFolder: findUnboundFolder, findDomains: findUnboundDomains, findDomainsIn: findZonesIn },
-    folders: ['unbound.conf.d', 'conf.d', 'local.d'].map((name) => `/etc/unbound/${name}`),
+    argv: () => ['unbound'],
     remedy: 'add include-toplevel: "/etc/unbound/unbound.conf.d/*.conf" to /etc/unbound/unbound.conf',
   },
 };
@@ -50,57 +58,40 @@ export interface FoundFiles {
 /**
  * Finds the program that resolves names for this host, if it reads a folder of settings, and our
  * files, also those that it does not read.
+ *
+ * @param own the addresses of this host
  */
-export function findFileResolver(link: string, own: readonly Address[], owners: OwnerCache): FoundFiles {
-  const found = findLocalResolver(own, owners);
-  const known = found === null ? null : describeProgram(found);
+export async function findFileResolver(run: Run, link: string, own: readonly Address[]): Promise<FoundFiles> {
   const name = nameDropIn(link);
-  const folder = known && readers[known.program].findFolder(known.argv, rootsFiles, name);
-  const folders = new Set([...Object.values(readers).flatMap((each) => each.folders), ...(folder ? [folder] : [])]);
-  const texts = [...folders].map((each): [string, string] => [join(each, name), readOfRoot(join(each, name))]);
+  const paths = Object.values(dropInFolders).flatMap((folders) => folders.map((each) => join(each, name)));
+  const texts = paths.map((path): [string, string] => [path, readOfRoot(path)]);
   const dnsFiles = Object.fromEntries(texts.filter(([, text]) => findMark(text) === link));
-  if (known === null) return { resolver: null, dnsFiles };
-  const { program, argv } = known;
+  const program = hasLocalResolver(own) ? await findActiveProgram(run) : null;
+  if (program === null) return { resolver: null, dnsFiles };
   const reader = readers[program];
+  const argv = reader.argv(rootsFiles);
+  const stated = reader.findFolder(argv, rootsFiles, name) ?? '';
+  const folder = dropInFolders[program].includes(stated) ? stated : null;
   const settled = reader.findDomains(argv, rootsFiles).map((domain): OtherDomain => ({ domain, link: null }));
-  const others = [...settled, ...(folder ? findOfNetworks(folder, link, reader) : [])];
-  const trouble = folder
-    ? findTrouble(folder, name, link)
-    : `its ${program} reads no folder of settings; ${reader.remedy}`;
+  const others = [...settled, ...(folder === null ? [] : findOfNetworks(folder, link, reader))];
   const read = Object.entries(dnsFiles).filter(([path]) => dirname(path) === folder);
-  const set = readDropIns(Object.fromEntries(read));
-  return { resolver: { program, own: set, folder: folder ?? '', others, trouble }, dnsFiles };
+  const resolver = {
+    ...{ program, folder: folder ?? '', others },
+    own: readDropIns(Object.fromEntries(read)),
+    isRecent: read.some(([path]) => isChangedWithin(path, secondsBetweenChanges)),
+    trouble:
+      folder === null ? `its ${program} reads no folder of cpn; ${reader.remedy}` : findTrouble(folder, name, link),
+  };
+  return { resolver, dnsFiles };
 }
 
-/** Null for another program. */
-function describeProgram({ program, argv }: LocalProgram): ReturnType<typeof findByUnit> {
-  if (program === '') return findByUnit(readIfThere, rootsFiles);
-  if (program === 'unbound') return { program, argv };
-  if (program !== 'dnsmasq') return null;
-  const isOfNetworkManager = argv.some((word) => word.startsWith('--enable-dbus=org.freedesktop.NetworkManager'));
-  return { program: isOfNetworkManager ? 'NetworkManager' : program, argv };
-}
+/** The time between two changes of a file. */
+const secondsBetweenChanges = 60;
 
-/**
- * The sandbox of the daemon hides the processes of other users, but not the groups of systemd's
- * units. Debian's unit of dnsmasq names the folder on the command line.
- */
-export function findByUnit(
-  read: (path: string) => string,
-  settings: Pick<SettingsFiles, 'read'>,
-): { readonly program: LinuxProgram; readonly argv: readonly string[] } | null {
-  const isActive = (unit: string) =>
-    /^populated 1$/m.test(read(`/sys/fs/cgroup/system.slice/${unit}.service/cgroup.events`));
-  const isOfNetworkManager = read('/etc/resolv.conf').startsWith('# Generated by NetworkManager');
-  if (isOfNetworkManager && isActive('NetworkManager') && read('/run/NetworkManager/dnsmasq.pid') !== '')
-    return {
-      program: 'NetworkManager',
-      argv: ['dnsmasq', '--conf-file=/dev/null', `--conf-dir=${networkManagerFolder}`],
-    };
-  const [, folder] = /^CONFIG_DIR=(\S+)/m.exec(settings.read('/etc/default/dnsmasq')) ?? [];
-  const argv = ['dnsmasq', ...(folder === undefined ? [] : ['-7', folder])];
-  if (isActive('dnsmasq')) return { program: 'dnsmasq', argv };
-  return isActive('unbound') ? { program: 'unbound', argv: ['unbound'] } : null;
+function isChangedWithin(path: string, seconds: number): boolean {
+  const age = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0);
+  // The clock may have gone back.
+  return age >= 0 && age < seconds * 1000;
 }
 
 /** The domains of our other networks. */

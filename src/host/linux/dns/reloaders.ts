@@ -1,47 +1,47 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { CommandFailed } from '../../../core/errors/index.ts';
+import { CommandFailed, MissingTool } from '../../../core/errors/index.ts';
 import type { LinuxProgram } from '../../../core/host-state/actual.ts';
+import { dropInFolders } from '../../../core/names/drop-in.ts';
 import type { Reloader } from '../../drop-in-files.ts';
 import type { Run } from '../../process/run.ts';
-import { findResolverSockets } from './resolvers.ts';
-
-/** Milliseconds in which a resolver must receive queries again. */
-const withinMs = 5_000;
-const pauseMs = 50;
+import { configFolder, isActive } from './active-program.ts';
+import { findResolverSockets, rootsFiles } from './resolvers.ts';
 
 /** How a program of this host reads our files. */
 export function reloaderOf(run: Run, program: LinuxProgram): Reloader {
-  const check = (text: string) => run('dnsmasq', ['--test', '--conf-file=-'], { input: text });
-  const systemctl = (verb: string) => run('systemctl', [verb, `${program}.service`]);
-  // A unit that failed needs `restart`. If the resolver runs, it may be another program.
-  const revive = () => (findResolverSockets().length === 0 ? systemctl('restart') : systemctl('try-restart'));
+  const unit = `${program}.service`;
+  const isRunning = () => isActive(run, program);
+  const systemctl = (verb: string) => run('systemctl', [verb, unit]);
+  // Five starts in ten seconds leave a unit failed (systemd.unit(5), StartLimitBurst=).
+  const forgetStarts = () => systemctl('reset-failed').catch(ignoreFailure);
+  // If a program still receives the queries of this host, this unit may be stopped for a reason.
+  const revive = async () => {
+    await forgetStarts();
+    await systemctl(findResolverSockets().length === 0 ? 'restart' : 'try-restart');
+  };
   switch (program) {
-    case 'dnsmasq':
+    case 'dnsmasq': {
+      const folder = configFolder(rootsFiles.read);
+      const check = () => run('dnsmasq', ['--test', ...(folder === null ? [] : ['-7', folder])]);
       // SIGHUP makes it read only hosts files and the like. An inactive unit stays so.
-      return { check, reload: () => awaitRestart(() => systemctl('try-restart'), program), restore: revive };
+      return { isRunning, check, reload: () => forgetStarts().then(() => systemctl('try-restart')), restore: revive };
+    }
     case 'NetworkManager': {
+      const [folder] = dropInFolders.NetworkManager;
+      const check = () => run('dnsmasq', ['--test', '--conf-file=/dev/null', `--conf-dir=${folder}`]);
       // Restarts its dnsmasq (NM_MANAGER_RELOAD_FLAG_DNS_FULL); connections stay.
       const reload = () => run('nmcli', ['general', 'reload', 'dns-full']);
-      return { check, reload: () => awaitRestart(reload, program), restore: reload };
+      return { isRunning, check, reload, restore: reload };
     }
-    case 'unbound': {
-      // It checks all files, because a file may be included within any clause.
-      const reload = () => run('unbound-checkconf', []).then(() => systemctl('reload'));
-      return { reload, restore: revive };
-    }
+    case 'unbound':
+      return {
+        isRunning,
+        check: () => run('unbound-checkconf', []),
+        reload: () => systemctl('try-reload-or-restart'),
+        restore: revive,
+      };
   }
 }
 
-/** The new process of a resolver has other sockets. @throws CommandFailed if it does not start */
-async function awaitRestart(command: () => Promise<unknown>, program: LinuxProgram): Promise<void> {
-  const before = new Set(findResolverSockets());
-  await command();
-  if (before.size === 0) return;
-  for (let waited = 0; waited < withinMs; waited += pauseMs) {
-    const inodes = findResolverSockets();
-    if (inodes.length > 0 && !inodes.some((inode) => before.has(inode))) return;
-    await sleep(pauseMs);
-  }
-  const problem = 'the resolver of /etc/resolv.conf did not restart; the former settings are back';
-  throw new CommandFailed(`the restart of ${program}`, null, problem);
+function ignoreFailure(error: unknown): void {
+  if (!(error instanceof CommandFailed || error instanceof MissingTool)) throw error;
 }

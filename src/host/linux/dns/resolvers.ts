@@ -76,49 +76,27 @@ function isHere(address: Address, own: readonly Address[]): boolean {
   return covers(loopback, address) || address === '::1' || own.includes(address);
 }
 
-/** The program that answers at an address of this host. */
-export interface LocalProgram extends ListeningSockets {
-  readonly pid: string | null;
-  /** Empty if its process is not visible. */
-  readonly program: string;
-  readonly argv: readonly string[];
-}
-
-/** The program at the first server of resolv.conf(5); null if that is not on this host. */
-export function findLocalResolver(
-  own: readonly Address[],
-  owners: OwnerCache,
-  files = ofThisHost,
-): LocalProgram | null {
+/**
+ * True if a program of a system user on this host receives its queries, at the first server of
+ * resolv.conf(5), other than systemd-resolved.
+ */
+export function hasLocalResolver(own: readonly Address[], files: Pick<ResolverFiles, 'read'> = ofThisHost): boolean {
   const [address] = parseResolvers(files.read('/etc/resolv.conf'));
-  if (address === undefined || !isHere(address, own) || isOfResolved(address, files)) return null;
-  const found = identify({ address, port: 53 }, readSockets(dnsPorts, files), owners, files);
-  return found.inodes.length === 0 ? null : found;
+  if (address === undefined || !isHere(address, own) || isOfResolved(address, files)) return false;
+  const { inodes, stranger } = findListening(readSockets(files), address, 53);
+  return inodes.length > 0 && stranger === null;
 }
 
 /** The sockets that receive the queries of this host, by inode. Empty if none is on this host. */
 export function findResolverSockets(): readonly string[] {
   const [address] = parseResolvers(ofThisHost.read('/etc/resolv.conf'));
-  return address === undefined ? [] : findListening(readSockets(dnsPorts, ofThisHost), address, 53).inodes;
+  return address === undefined ? [] : findListening(readSockets(ofThisHost), address, 53).inodes;
 }
 
-function readSockets(ports: ReadonlySet<number>, files: ResolverFiles): Sockets {
-  const read = (names: readonly string[]) =>
-    parseSockets(names.map((name) => files.read(`/proc/net/${name}`)).join('\n'), ports);
-  return { datagrams: read(['udp', 'udp6']), streams: read(['tcp', 'tcp6']) };
-}
-
-function identify(
-  { address, port }: Forwarder,
-  sockets: Sockets,
-  owners: OwnerCache,
-  files: ResolverFiles,
-): LocalProgram {
-  const listening = findListening(sockets, address, port);
-  const pid = findOwner(listening.inodes, owners, files);
-  if (pid === null) return { ...listening, pid, program: '', argv: [] };
-  const argv = files.read(`/proc/${pid}/cmdline`).split('\0');
-  return { ...listening, pid, program: files.readProgram(pid), argv };
+function readSockets({ read }: Pick<ResolverFiles, 'read'>): Sockets {
+  const parse = (names: readonly string[]) =>
+    parseSockets(names.map((name) => read(`/proc/net/${name}`)).join('\n'), dnsPorts);
+  return { datagrams: parse(['udp', 'udp6']), streams: parse(['tcp', 'tcp6']) };
 }
 
 function findStubs(
@@ -157,11 +135,14 @@ function describeStub(
   owners: OwnerCache,
   files: ResolverFiles,
 ): ResolverStub & { readonly forwarders: readonly Forwarder[] } {
-  const { inodes, stranger, pid, program, argv } = identify({ address, port }, { datagrams, streams }, owners, files);
+  const { inodes, stranger } = findListening({ datagrams, streams }, address, port);
   if (stranger !== null) {
     const unknown = { program: null, isStated: false, stated: [], observed: [], forwarders: [] };
     return { address, isListening: true, stranger, ...unknown };
   }
+  const pid = findOwner(inodes, owners, files);
+  const program = pid === null ? '' : files.readProgram(pid);
+  const argv = pid === null ? [] : files.read(`/proc/${pid}/cmdline`).split('\0');
   const settings = program === '' ? readUsualSettings(files.settings) : readStubSettings(program, argv, files.settings);
   const { sockets } = pid === null ? { sockets: new Set<string>() } : files.readOpenFiles(pid);
   const named = new Map((settings?.forwarders ?? []).map((each) => [`${each.address} ${each.port}`, each]));

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { takeDown } from '../../../../src/app/networks/down.ts';
-import { bringUp } from '../../../../src/app/networks/up.ts';
 import { describeEvaluation } from '../../../../src/app/problems/describe-evaluation.ts';
 import { evaluateNetwork } from '../../../../src/app/reconcile/evaluate-network.ts';
 import { passNetwork } from '../../../../src/app/reconcile/pass.ts';
@@ -9,6 +8,7 @@ import { settingsOf } from '../../../../src/core/reconcile/plan-dns.ts';
 import { noNotes } from '../../../../src/store/notes.ts';
 import type { Joined } from '../../../../src/store/state/state.ts';
 import { address, bare, dialled, options, peer, prefix } from '../../../core/samples.ts';
+import { simulate } from '../../../core/simulate.ts';
 import { joinedTo, mapAt } from '../../joined-state.ts';
 import { SimulatedHost } from '../../simulated-host.ts';
 
@@ -144,6 +144,21 @@ describe('a pass sets the DNS servers of the interface', () => {
     expect(await reasons(simulated)).toEqual(['it contains cp.corp.example, which this host needs for the tunnel']);
   });
 
+  it.each([
+    ['an origin', 'origin', 0, null],
+    ['a connector', 'connector', 0, 'it contains vpn.corp.example, which this host needs for the tunnel'],
+    ['a connector of a network that was joined later', 'connector', 1, null],
+  ] as const)('for a domain with the endpoint of %s, or not', async (_, type, later, reason) => {
+    const { simulated } = await startHost();
+    const { createdAt } = await simulated.state();
+    const dialled = { host: 'vpn.corp.example', port: 51820 };
+    const other = joinedTo(mapAt('"1"', [peer(3, { name: 'far', type, endpoint: dialled })]), { service });
+    const joined = new Date(Date.parse(createdAt) + later).toISOString();
+    await simulated.tools.store.write({ ...other, interface: 'cpn1', createdAt: joined });
+    await run(simulated);
+    expect(await reasons(simulated)).toEqual([reason]);
+  });
+
   it('and the tunnel is up if that fails', async () => {
     const { simulated, warnings } = await startHost();
     simulated.refusesStep = (step) => step.do === 'set-dns';
@@ -215,22 +230,71 @@ describe('a host that can no longer resolve a name which it needs', () => {
 
 describe('a host with dnsmasq', () => {
   const path = '/etc/dnsmasq.d/cpn-cpn0.conf';
-  async function startDnsmasq(changes: Partial<Joined> = {}) {
+  /** The daemon serves names, because its listener runs in no pass here. */
+  async function startDnsmasq(changes: Partial<Joined> = {}, isUsed = () => true) {
     const { simulated, warnings } = await startHost(changes);
-    const settings = { own: null, folder: '/etc/dnsmasq.d', trouble: null, others: [], isServing: false };
-    simulated.actual = { ...bare, dns: { program: 'dnsmasq', ...settings }, dnsFiles: {} };
-    return { simulated, warnings };
+    const settings = { own: null, isRecent: false, folder: '/etc/dnsmasq.d', trouble: null, others: [] };
+    simulated.actual = { ...bare, dns: { program: 'dnsmasq', ...settings, isServing: true }, dnsFiles: {} };
+    const { resolve } = simulated.tools.host;
+    simulated.tools.host.resolve = async (name, deadline) =>
+      name.endsWith('.cpn.internal') && isUsed() ? [address('10.77.0.1')] : resolve(name, deadline);
+    const set = (change: { isServing?: boolean; isRecent?: boolean; trouble?: string }) => {
+      const { dns } = simulated.actual;
+      if (dns?.program === 'dnsmasq') simulated.actual = { ...simulated.actual, dns: { ...dns, ...change } };
+    };
+    return { simulated, warnings, set, text: () => simulated.actual.dnsFiles?.[path] };
   }
 
   it('gets our file once, and down removes it', async () => {
-    const { simulated } = await startDnsmasq();
+    const { simulated, text } = await startDnsmasq();
     await run(simulated);
-    expect(simulated.actual.dnsFiles?.[path]).toContain('server=/corp.example/192.168.50.53');
+    expect(text()).toMatch(/server=\/\S+\.cpn\.internal\/127\.77\.0\.\d+#553\n/);
+    expect(text()).toContain('server=/corp.example/127.77.0');
+    expect(await reasons(simulated)).toEqual([null]);
     expect(await simulated.state()).toMatchObject({ ownsDns: true });
     expect((await run(simulated))?.changes).toEqual([]);
     await takeDown(simulated.tools);
     expect(simulated.actual.dnsFiles).toEqual({});
     expect(await simulated.state()).not.toHaveProperty('ownsDns');
+  });
+
+  it('gets it only once the daemon serves names, and keeps it from then on', async () => {
+    const { simulated, set, text } = await startDnsmasq();
+    set({ isServing: false });
+    await run(simulated);
+    expect(simulated.actual.dnsFiles).toEqual({});
+    expect(await reasons(simulated)).toEqual([expect.stringContaining('systemctl start cpn')]);
+    set({ isServing: true });
+    await run(simulated);
+    const written = text();
+    set({ isServing: false });
+    expect((await run(simulated))?.changes).toEqual([]);
+    expect([text(), await reasons(simulated)]).toEqual([written, [expect.stringContaining('systemctl start cpn')]]);
+  });
+
+  it('gets other domains once a minute at most, but its own file back at once', async () => {
+    const { simulated, set, text } = await startDnsmasq();
+    await run(simulated);
+    set({ isRecent: true });
+    const { membership, ...state } = await simulated.state();
+    const changed = { ...map, routeDns: [{ route: lan, servers: [server], domains: ['corp.example', 'x.example'] }] };
+    await simulated.tools.store.write({ ...state, membership: { ...membership, map: changed } } as Joined);
+    const before = text();
+    expect((await run(simulated))?.changes).toEqual([]);
+    expect(await reasons(simulated)).toEqual([null, 'it follows in a minute: each change may restart the resolver']);
+    for (const damaged of [before?.replaceAll('127.77.0', '192.0.2'), undefined]) {
+      simulated.actual = simulate(simulated.actual, [
+        {
+          do: 'revert-dns',
+          link: 'cpn0',
+          files: { program: 'dnsmasq', texts: { [path]: damaged ?? null } },
+          changes: [],
+        },
+      ]);
+      await run(simulated);
+      expect(text()).toContain('server=/x.example/127.77.0');
+    }
+    expect(await reasons(simulated)).toEqual([null, null]);
   });
 
   it('loses it if a needed name no longer resolves', async () => {
@@ -258,30 +322,35 @@ describe('a host with dnsmasq', () => {
     expect(await reasons(simulated)).toEqual([null]);
   });
 
-  it('keeps the names of the daemon in the file while the daemon restarts', async () => {
-    const { simulated } = await startDnsmasq();
-    const serve = (isServing: boolean) => {
-      const { dns } = simulated.actual;
-      if (dns) simulated.actual = { ...simulated.actual, dns: { ...dns, isServing } };
-    };
-    serve(true);
+  it('loses it if it did not use it, and gets it again only later', async () => {
+    const used = { now: false };
+    const { simulated, warnings } = await startDnsmasq({}, () => used.now);
     await run(simulated);
-    const text = simulated.actual.dnsFiles?.[path];
-    expect(text).toMatch(/server=\/\S+\.cpn\.internal\/10\.77\.0\.\d+#553\n/);
-    expect(text).toContain('server=/corp.example/10.77.0');
-    expect(await reasons(simulated)).toEqual([null]);
-    serve(false);
+    expect(simulated.actual.dnsFiles).toEqual({});
+    expect(warnings).toEqual([expect.stringMatching(/^dnsmasq did not use its new file: \S+\.cpn\.internal does not/)]);
+    expect(await reasons(simulated)).toEqual(warnings);
+    used.now = true;
     expect((await run(simulated))?.changes).toEqual([]);
-    expect(await reasons(simulated)).toEqual([expect.stringContaining('systemctl start cpn')]);
+    simulated.seconds += 601;
+    await run(simulated);
+    expect(Object.keys(simulated.actual.dnsFiles ?? {})).toEqual([path]);
+  });
+
+  it('is taken back later if it could not be removed', async () => {
+    const { simulated } = await startDnsmasq();
+    await run(simulated);
+    simulated.refusesStep = (step) => step.do === 'revert-dns';
     await takeDown(simulated.tools);
-    await bringUp(simulated.tools);
-    expect(simulated.actual.dnsFiles?.[path]).toContain('server=/corp.example/192.168.50.53\n');
+    expect(await simulated.state()).toMatchObject({ ownsDns: true });
+    simulated.refusesStep = () => false;
+    await takeDown(simulated.tools);
+    expect(simulated.actual.dnsFiles).toEqual({});
+    expect(await simulated.state()).not.toHaveProperty('ownsDns');
   });
 
   it('is left alone if the file cannot be changed', async () => {
-    const { simulated } = await startDnsmasq();
-    const { dns } = simulated.actual;
-    if (dns?.program === 'dnsmasq') simulated.actual = { ...simulated.actual, dns: { ...dns, trouble: 'no' } };
+    const { simulated, set } = await startDnsmasq();
+    set({ trouble: 'no' });
     await run(simulated);
     expect(simulated.actual.dnsFiles).toEqual({});
     expect(await reasons(simulated)).toEqual(['no']);

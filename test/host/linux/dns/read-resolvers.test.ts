@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseAddress } from '../../../../src/core/net/cidr.ts';
 import {
-  findLocalResolver,
+  hasLocalResolver,
   type OwnerCache,
   type ResolverFiles,
   readResolvers,
@@ -50,26 +50,21 @@ const row = (local: string, remote: string, inode: number) =>
 const [stub, from, server] = ['0100007F:0035', '160200C0:A000', '350200C0'];
 const stub6 = '00000000000000000000000001000000:0035';
 
-describe('the program that resolves names for this host', () => {
-  const udp = (local: string) => ({ '/proc/net/udp': row(local, nowhere[0], 7) });
-  const local = (files: ResolverFiles) => findLocalResolver(own, new Map(), files);
-
-  it('is that of the first server', () => {
-    const files = hostOf(
-      { ...glibc('127.0.0.1', '192.0.2.53'), ...udp(stub) },
-      { 9: { program: 'dnsmasq', sockets: [7] } },
-    );
-    expect(local(files)).toMatchObject({ program: 'dnsmasq', argv: ['dnsmasq', ''] });
-    expect(local(hostOf({ ...glibc('127.0.0.1'), ...udp(stub) }))).toMatchObject({ pid: null, program: '' });
+describe('a local resolver', () => {
+  const udp = (local: string, user = 0) => ({
+    '/proc/net/udp': row(local, nowhere[0], 7).replace('00000000  0', `00000000  ${user}`),
   });
+  const published = { '/run/systemd/resolve/resolv.conf': 'nameserver 192.0.2.53\n' };
 
-  it('is none that listens nowhere, or elsewhere, nor the stub of systemd-resolved', () => {
-    expect(local(hostOf(glibc('127.0.0.1')))).toBeNull();
-    expect(local(hostOf({ ...glibc('192.0.2.53', '127.0.0.1'), ...udp(stub) }))).toBeNull();
-    const published = { '/run/systemd/resolve/resolv.conf': 'nameserver 192.0.2.53\n' };
-    // The process of a stub may be hidden, and the unit of dnsmasq active.
-    expect(local(hostOf({ ...glibc('127.0.0.53'), ...udp('3500007F:0035'), ...published }))).toBeNull();
-    expect(local(hostOf({ ...glibc('127.0.0.53'), ...udp('3500007F:0035') }))).not.toBeNull();
+  it.each([
+    ['at the first server', { ...glibc('127.0.0.1', '192.0.2.53'), ...udp(stub) }, true],
+    ['at a stub of another program', { ...glibc('127.0.0.53'), ...udp('3500007F:0035') }, true],
+    ['listens nowhere', glibc('127.0.0.1'), false],
+    ['is not at the second server', { ...glibc('192.0.2.53', '127.0.0.1'), ...udp(stub) }, false],
+    ['is not systemd-resolved', { ...glibc('127.0.0.53'), ...udp('3500007F:0035'), ...published }, false],
+    ['is not that of a user', { ...glibc('127.0.0.1'), ...udp(stub, 1000) }, false],
+  ])('%s', (_, texts, isThere) => {
+    expect(hasLocalResolver(own, hostOf(texts))).toBe(isThere);
   });
 });
 
