@@ -76,23 +76,20 @@ function listDomains([name, value]: DnsmasqSetting): string[] {
 
 /** Collects all options. `isWhole` is false if a file or the output of a script is missing. */
 function readSettings(argv: readonly string[], files: SettingsFiles) {
-  const given = readOptions(argv.slice(1));
-  const pending: DnsmasqSetting[] = [...given];
-  if (!given.some(([name]) => name === 'conf-file')) pending.push(['conf-file', usualFile]);
-  const settings: DnsmasqSetting[] = [];
+  const settings = readOptions(argv.slice(1));
+  if (!settings.some(([name]) => name === 'conf-file')) settings.push(['conf-file', usualFile]);
   const visited = new Set<string>();
   let isWhole = true;
-  for (let next = pending.shift(); next !== undefined; next = pending.shift()) {
-    const [name, value] = next;
-    settings.push(next);
+  // A blocklist has several 100,000 lines. The loop also visits the settings that it appends.
+  for (const [name, value] of settings) {
     if (name === 'conf-script') isWhole = false;
-    for (const path of listFiles(next, files)) {
+    for (const path of listFiles([name, value], files)) {
       if (visited.has(path)) continue;
       if (visited.size >= mostFiles) return { settings, isWhole: false };
       visited.add(path);
       const text = files.read(path);
       if (text === '' && name !== 'conf-dir' && ![usualFile, '/dev/null'].includes(value)) isWhole = false;
-      pending.push(...text.split('\n').flatMap(readLine));
+      for (const line of text.split('\n')) settings.push(...readLine(line));
     }
   }
   return { settings, isWhole };

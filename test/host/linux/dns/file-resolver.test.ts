@@ -65,6 +65,11 @@ test('domains with servers, or answers, of their own', () => {
   ]);
 });
 
+test('the domains of dnsmasq include those of a blocklist with 300,000 lines', () => {
+  const files = filesOf({ '/etc/dnsmasq.conf': 'address=/ads.example/\n'.repeat(300_000) });
+  expect(findDnsmasqDomains(['dnsmasq', '-S', '/first.example/192.0.2.1'], files)).toHaveLength(300_001);
+});
+
 describe('the program of a resolver is found by its unit', () => {
   const shown = (states: Readonly<Record<string, string>>) =>
     (async (_program, args) => {
