@@ -27,15 +27,24 @@ export type Forwarder = (
   port?: number,
 ) => Promise<Buffer | null>;
 
-/** Sends a query to a server. Null if the server refuses it, or if the signal aborts. */
-type Send = (query: Buffer, server: SocketEndpoint, signal: AbortSignal) => Promise<Buffer | null>;
+interface Sending {
+  readonly server: SocketEndpoint;
+  /** The address of this host. */
+  readonly source: Address;
+  readonly signal: AbortSignal;
+}
+
+/** Sends a query. Null if the server refuses it, if the source is gone, or if the signal aborts. */
+type Send = (query: Buffer, sending: Sending) => Promise<Buffer | null>;
 
 /**
  * Creates a forwarder. It begins with the server that replied last, and takes the next one while
  * there is no reply, from the first again after the last. Queries and replies keep their bytes
  * other than the id.
+ *
+ * @param source the address of this host from which it sends
  */
-export function createForwarder(): Forwarder {
+export function createForwarder(source: Address): Forwarder {
   const preferred = new Map<string, Address>();
   const waiting = new Set<AbortController>();
   return async (query, servers, transport, port = dnsPort) => {
@@ -48,7 +57,8 @@ export function createForwarder(): Forwarder {
     const first = preferred.get(name);
     const inOrder = servers.toSorted((one, other) => Number(other === first) - Number(one === first));
     try {
-      const found = await sendToAny(query, inOrder, { port, ended, send: transport === 'udp' ? sendUdp : sendTcp });
+      const send = transport === 'udp' ? sendUdp : sendTcp;
+      const found = await sendToAny(query, inOrder, { source, port, ended, send });
       if (found !== null && !isFailure(found.reply)) preferred.set(name, found.server);
       return found?.reply ?? null;
     } finally {
@@ -62,11 +72,18 @@ interface FoundReply {
   readonly server: Address;
 }
 
+interface SendingToAny {
+  readonly source: Address;
+  readonly port: number;
+  readonly ended: AbortController;
+  readonly send: Send;
+}
+
 /** Earlier queries go on while later ones are sent: a server may be slow. */
 function sendToAny(
   query: Buffer,
   servers: readonly Address[],
-  { port, ended, send }: { readonly port: number; readonly ended: AbortController; readonly send: Send },
+  { source, port, ended, send }: SendingToAny,
 ): Promise<FoundReply | null> {
   return new Promise((resolve) => {
     let [sent, refused] = [0, 0];
@@ -82,7 +99,7 @@ function sendToAny(
       const server = servers[sent % servers.length] as Address;
       sent += 1;
       timer = setTimeout(sendNext, everyMs);
-      void send(query, { host: server, port }, ended.signal).then((reply) => {
+      void send(query, { server: { host: server, port }, source, signal: ended.signal }).then((reply) => {
         if (ended.signal.aborted) return;
         if (reply !== null && !isFailure(reply)) return end({ reply, server });
         failure = reply === null ? failure : { reply, server };
@@ -99,7 +116,7 @@ function sendToAny(
 }
 
 /** A new port and id for each query, because a reply could be forged. */
-function sendUdp(query: Buffer, { host, port }: SocketEndpoint, signal: AbortSignal): Promise<Buffer | null> {
+function sendUdp(query: Buffer, { server: { host, port }, source, signal }: Sending): Promise<Buffer | null> {
   return new Promise((resolve) => {
     const socket = createSocket('udp4');
     const sent = withNewId(query);
@@ -111,25 +128,26 @@ function sendUdp(query: Buffer, { host, port }: SocketEndpoint, signal: AbortSig
     };
     signal.addEventListener('abort', () => end(null), { once: true });
     socket.on('error', () => end(null));
-    // A connected socket receives only from its server, and an error if that refuses the port.
     // Called also after a failure, such as a prohibit route, where `send` would throw.
-    socket.connect(port, host, (error?: Error) => {
+    const send = (error?: Error) => {
       if (error) end(null);
       else if (isOpen) socket.send(sent, (failure) => failure && end(null));
-    });
+    };
+    // A connected socket receives only from its server, and an error if that refuses the port.
+    socket.bind(0, source, () => isOpen && socket.connect(port, host, send));
     socket.on('message', (message) => {
       if (isReplyTo(message, sent)) end(withIdOf(message, query));
     });
   });
 }
 
-function sendTcp(query: Buffer, { host, port }: SocketEndpoint, signal: AbortSignal): Promise<Buffer | null> {
+function sendTcp(query: Buffer, { server: { host, port }, source, signal }: Sending): Promise<Buffer | null> {
   return new Promise((resolve) => {
     const sent = withNewId(query);
     const prefix = Buffer.alloc(prefixBytes);
     prefix.writeUInt16BE(sent.length);
     let received: Buffer = Buffer.alloc(0);
-    const socket = connect({ host, port, signal });
+    const socket = connect({ host, port, localAddress: source, signal });
     const end = (reply: Buffer | null) => {
       socket.destroy();
       resolve(reply);

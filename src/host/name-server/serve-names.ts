@@ -17,6 +17,8 @@ interface ServedNames {
   /** The server drops queries of other sources, and closes their connections. */
   readonly isAllowed: (source: string) => boolean;
   readonly answer: Answerer;
+  /** The address of this host from which queries are forwarded; `address` by default. */
+  readonly source?: Address;
   /** The port of servers to which queries are forwarded; 53 by default. */
   readonly forwardPort?: number;
 }
@@ -37,9 +39,10 @@ export async function serveNames({
   port,
   isAllowed,
   answer,
+  source = address,
   forwardPort,
 }: ServedNames): Promise<ServingNames> {
-  const forward = createForwarder();
+  const forward = createForwarder(source);
   const reply = async (message: Buffer, transport: Transport) => {
     const found = replyTo(message, answer, transport);
     if (found === null || Buffer.isBuffer(found)) return found;

@@ -39,13 +39,13 @@ function failureOf(query: Buffer, rcode: number): Buffer {
 
 /** A UDP server at a loopback address, which answers by `respond`. @returns the port, and its queries */
 async function startServer(host: string, respond: (query: Buffer) => readonly Buffer[], port = 0) {
-  const queries: { readonly query: Buffer; readonly reply: (message: Buffer) => void }[] = [];
+  const queries: { readonly query: Buffer; readonly source: string; readonly reply: (message: Buffer) => void }[] = [];
   const socket: Socket = createSocket('udp4');
   await new Promise<void>((bound) => socket.bind(port, host, bound));
   closers.push(() => new Promise<void>((closed) => socket.close(() => closed())));
   socket.on('message', (query, { address: source, port: from }) => {
     const reply = (message: Buffer) => socket.send(message, from, source);
-    queries.push({ query, reply });
+    queries.push({ query, source, reply });
     for (const message of respond(query)) reply(message);
   });
   return { port: socket.address().port, queries };
@@ -53,11 +53,13 @@ async function startServer(host: string, respond: (query: Buffer) => readonly Bu
 const addressesIn = (reply: Buffer | null) =>
   reply && (decode(reply).answers ?? []).map((record) => ('data' in record ? record.data : null));
 const [one, two] = [address('127.0.0.21'), address('127.0.0.22')];
+/** The source of the queries. */
+const here = address('127.0.0.23');
 
 describe('a query', () => {
   test('goes to the first server, with another id each time, and its reply comes back with its own', async () => {
     const { port, queries } = await startServer(one, (query) => [replyOf(query, '192.168.50.9')]);
-    const forward = createForwarder();
+    const forward = createForwarder(here);
     const query = queryOf(name);
     for (let times = 0; times < 4; times += 1) {
       const reply = await forward(query, [one, two], 'udp', port);
@@ -70,7 +72,7 @@ describe('a query', () => {
 
   test('goes to the next server if the first refuses the port, and to that one from then on', async () => {
     const { port, queries } = await startServer(two, (query) => [replyOf(query, '192.168.50.9')]);
-    const forward = createForwarder();
+    const forward = createForwarder(here);
     expect(addressesIn(await forward(queryOf(name), [one, two], 'udp', port))).toEqual(['192.168.50.9']);
     const first = await startServer(one, () => [], port);
     expect(addressesIn(await forward(queryOf(name), [one, two], 'udp', port))).toEqual(['192.168.50.9']);
@@ -81,7 +83,7 @@ describe('a query', () => {
   test.each(failures)('goes to the next server if the first replies %s', async (_, rcode) => {
     const { port } = await startServer(two, (query) => [replyOf(query, '192.168.50.9')]);
     const { queries } = await startServer(one, (query) => [failureOf(query, rcode)], port);
-    const forward = createForwarder();
+    const forward = createForwarder(here);
     for (let times = 0; times < 2; times += 1) {
       expect(addressesIn(await forward(queryOf(name), [one, two], 'udp', port))).toEqual(['192.168.50.9']);
     }
@@ -95,12 +97,12 @@ describe('a query', () => {
       times += 1;
       return times < 2 ? [] : [replyOf(query, '192.168.50.9')];
     });
-    expect(addressesIn(await createForwarder()(queryOf(name), [one], 'udp', port))).toEqual(['192.168.50.9']);
+    expect(addressesIn(await createForwarder(here)(queryOf(name), [one], 'udp', port))).toEqual(['192.168.50.9']);
   });
 
   test('is answered by a server that takes longer than until the query is repeated', async () => {
     const { port, queries } = await startServer(one, () => []);
-    const late = createForwarder()(queryOf(name), [one], 'udp', port);
+    const late = createForwarder(here)(queryOf(name), [one], 'udp', port);
     await vi.waitUntil(() => queries.length > 1, { timeout: 3000 });
     const [first] = queries;
     if (first === undefined) throw new Error('no query');
@@ -110,14 +112,14 @@ describe('a query', () => {
 
   test('ends without a reply if the kernel refuses to send it', async () => {
     for (const server of ['255.255.255.255', '0.0.0.0'].map((text) => address(text))) {
-      expect(await createForwarder()(queryOf(name), [server], 'udp', 9)).toBeNull();
+      expect(await createForwarder(here)(queryOf(name), [server], 'udp', 9)).toBeNull();
     }
   });
 
   test('ends the oldest of too many, whose server is silent', async () => {
     const { port } = await startServer(one, () => []);
     const other = await startServer(two, (query) => [replyOf(query, '192.168.50.9')], port);
-    const forward = createForwarder();
+    const forward = createForwarder(here);
     const silent = Array.from({ length: 140 }, () => forward(queryOf(name), [one], 'udp', port));
     expect(addressesIn(await forward(queryOf(name), [two], 'udp', port))).toEqual(['192.168.50.9']);
     expect(other.queries).toHaveLength(1);
@@ -126,8 +128,8 @@ describe('a query', () => {
 
   test('has no reply if every server refuses the port', async () => {
     const { port } = await startServer(two, () => []);
-    expect(await createForwarder()(queryOf(name), [one], 'udp', port)).toBeNull();
-    expect(await createForwarder()(queryOf(name), [], 'udp', port)).toBeNull();
+    expect(await createForwarder(here)(queryOf(name), [one], 'udp', port)).toBeNull();
+    expect(await createForwarder(here)(queryOf(name), [], 'udp', port)).toBeNull();
   });
 
   test.each<[string, (query: Buffer) => Buffer]>([
@@ -141,7 +143,7 @@ describe('a query', () => {
     ['no bytes', () => Buffer.alloc(0)],
   ])('ignores %s', async (_, forge) => {
     const { port } = await startServer(one, (query) => [forge(query), replyOf(query, '192.168.50.9')]);
-    expect(addressesIn(await createForwarder()(queryOf(name), [one], 'udp', port))).toEqual(['192.168.50.9']);
+    expect(addressesIn(await createForwarder(here)(queryOf(name), [one], 'udp', port))).toEqual(['192.168.50.9']);
   });
 
   test('keeps its letters in any case', async () => {
@@ -150,23 +152,39 @@ describe('a query', () => {
       const reply = replyOf(lower(query), '192.168.50.9', { id: query.readUInt16BE(0) });
       return [reply];
     });
-    expect(addressesIn(await createForwarder()(queryOf('DB.Corp.Example'), [one], 'udp', port))).toEqual([
+    expect(addressesIn(await createForwarder(here)(queryOf('DB.Corp.Example'), [one], 'udp', port))).toEqual([
       '192.168.50.9',
     ]);
   });
 
+  test('has the source of the forwarder', async () => {
+    const { port, queries } = await startServer(one, (query) => [replyOf(query, '192.168.50.9')]);
+    await createForwarder(here)(queryOf(name), [one], 'udp', port);
+    expect(queries.map(({ source }) => source)).toEqual([here]);
+    const overTcp = await startTcp(one, replyOf);
+    expect(addressesIn(await createForwarder(here)(queryOf(name), [one], 'tcp', overTcp))).toEqual([here]);
+  });
+
+  test.each(['udp', 'tcp'] as const)('has no reply over %s without the source', async (transport) => {
+    const { port, queries } = await startServer(one, (query) => [replyOf(query, '192.168.50.9')]);
+    expect(await createForwarder(address('192.0.2.1'))(queryOf(name), [one], transport, port)).toBeNull();
+    expect(queries).toEqual([]);
+  });
+
   test('over TCP goes over TCP', async () => {
     const port = await startTcp(one, (query) => replyOf(query, '192.168.50.9'));
-    expect(addressesIn(await createForwarder()(queryOf(name), [two, one], 'tcp', port))).toEqual(['192.168.50.9']);
+    expect(addressesIn(await createForwarder(here)(queryOf(name), [two, one], 'tcp', port))).toEqual(['192.168.50.9']);
   });
 });
 
-async function startTcp(host: Address, respond: (query: Buffer) => Buffer): Promise<number> {
+async function startTcp(host: Address, respond: (query: Buffer, source: string) => Buffer): Promise<number> {
   const server: Server = createServer((socket) => {
+    const { remoteAddress = '' } = socket;
     socket.on('error', () => {});
     socket.on('data', (data) => {
       const { id: _, ...rest } = streamDecode(data);
-      const reply = respond(encode({ ...rest, id: data.readUInt16BE(2) } as Parameters<typeof encode>[0]));
+      const query = encode({ ...rest, id: data.readUInt16BE(2) } as Parameters<typeof encode>[0]);
+      const reply = respond(query, remoteAddress);
       const framed = streamEncode(decode(reply) as Parameters<typeof streamEncode>[0]);
       // In two parts, as a network may deliver it.
       socket.write(framed.subarray(0, 5));
@@ -180,10 +198,10 @@ async function startTcp(host: Address, respond: (query: Buffer) => Buffer): Prom
 }
 
 describe('a server of names', () => {
-  async function serve(servers: readonly Address[], forwardPort: number) {
+  async function serve(servers: readonly Address[], forwardPort: number, changes: { readonly source?: Address } = {}) {
     const start = () =>
       serveNames({
-        ...{ address: address('127.0.0.1'), port: 0, isAllowed: () => true, forwardPort },
+        ...{ address: address('127.0.0.1'), port: 0, isAllowed: () => true, forwardPort, ...changes },
         answer: ({ name: asked }) =>
           asked === 'local.example'
             ? { rcode: 'NXDOMAIN', answers: [], authorities: [] }
@@ -208,6 +226,13 @@ describe('a server of names', () => {
     client.socket.write(framedQueryOf(name));
     const [answered = Buffer.alloc(12)] = await vi.waitUntil(() => client.replies().length > 0 && client.replies());
     expect(addressesIn(answered)).toEqual(['192.168.50.10']);
+  });
+
+  test('forwards from its address, or from the source that it has', async () => {
+    const { port, queries } = await startServer(one, (query) => [replyOf(query, '192.168.50.9')]);
+    await askUdp(await serve([one], port), [queryOf(name)]);
+    await askUdp(await serve([one], port, { source: here }), [queryOf(name)]);
+    expect(queries.map(({ source }) => source)).toEqual(['127.0.0.1', here]);
   });
 
   test('leaves out what the server answers for a name of another server', async () => {
