@@ -52,7 +52,7 @@ export class NetworkController {
   async run(signal: AbortSignal): Promise<void> {
     const left = new AbortController();
     const ended = AbortSignal.any([signal, left.signal]);
-    this.#tools.store.watch(this.link, ended, () => this.#scheduler.triggerByStateChange());
+    this.#tools.store.watch(this.link, ended, () => void this.#onStateChange());
     const running = this.#listeners.map((listener) => listener.run?.(ended));
     this.#scheduler.trigger();
     for (;;) {
@@ -95,6 +95,14 @@ export class NetworkController {
   /** Resets after a sleep or a user's reload: observations from outside may be outdated. */
   reset(): void {
     this.#reset('wake');
+  }
+
+  async #onStateChange(): Promise<void> {
+    this.#scheduler.triggerByStateChange();
+    // The next pass reports an unreadable state.
+    const state = await this.#tools.store.read(this.link).catch(() => undefined);
+    // A pass during "cpn leave" may find the network only down, and no host event may follow.
+    if (state === null) this.#scheduler.trigger();
   }
 
   #reset(cause: ResetCause): void {

@@ -139,6 +139,18 @@ it('ends when the network is no longer joined, and leaves no timer that delays t
   expect(pending.size).toBe(0);
 });
 
+it('ends at once when the state is removed, also after a pass that found the network down', async () => {
+  const simulated = await SimulatedHost.with({ ...joinedTo(first), enabled: false });
+  simulated.service.mapReplies = [answerWith(first)];
+  const stop = new AbortController();
+  const controller = new NetworkController(simulated.tools, 'cpn0', options);
+  const ended = controller.run(stop.signal).then(() => 'ended');
+  await eventually('a pass', () => controller.status.isSettled);
+  await simulated.tools.store.forget('cpn0', []);
+  expect(await Promise.race([ended, sleep(3000, 'still there')])).toBe('ended');
+  stop.abort();
+});
+
 it('removes what the network removed from a host that cannot be observed, and does not restore it in the next pass', async () => {
   const removed = peer(5, { endpoint: dialled(5) });
   const relay = peer(2, { type: 'connector', endpoint: dialled(2) });
