@@ -69,11 +69,14 @@ describe.each([
 
   it('resolves all domains, and names of peers, once the daemon runs', async () => {
     const before = readFileSync(path(laptop.etcDir, 'resolv.conf'), 'utf8');
-    const asked = await uplink.countQuestions(name);
     await join(office, laptop);
     expect((await reported())[0]).toMatchObject({ reason: expect.stringContaining('systemctl start cpn') });
     expect([ours(), await resolver.reloads()]).toEqual([[], []]);
+    const asked = await uplink.countQuestions(name);
     daemon = await startDaemon(laptop);
+    await eventually('names of peers resolve', async () =>
+      expect(await resolver.query('connector.office.cpn.internal')).toEqual(['10.77.0.1']),
+    );
     await resolvesAll();
     expect(await uplink.countQuestions(name)).toBe(asked);
     expect(await plan(laptop)).toEqual({ exitCode: 0, changes: [] });

@@ -33,7 +33,7 @@ async function listActive(
   });
   const running = text
     .split('\n\n')
-    .filter((block) => /^ActiveState=(active|reloading)$/m.test(block))
+    .filter((block) => /^ActiveState=(active|activating|reloading)$/m.test(block))
     .map((block) => /^Id=(.+)\.service$/m.exec(block)?.[1]);
   const hasDnsmasq = () => read('/run/NetworkManager/dnsmasq.pid') !== '';
   return new Set(wanted.filter((each) => running.includes(each) && (each !== 'NetworkManager' || hasDnsmasq())));

@@ -77,14 +77,13 @@ function isHere(address: Address, own: readonly Address[]): boolean {
 }
 
 /**
- * True if a program of a system user on this host receives its queries, at the first server of
- * resolv.conf(5), other than systemd-resolved.
+ * True if the first server of resolv.conf(5) is on this host, and neither systemd-resolved nor the
+ * program of a user. A resolver that reads its settings again listens nowhere for a moment.
  */
 export function hasLocalResolver(own: readonly Address[], files: Pick<ResolverFiles, 'read'> = ofThisHost): boolean {
   const [address] = parseResolvers(files.read('/etc/resolv.conf'));
   if (address === undefined || !isHere(address, own) || isOfResolved(address, files)) return false;
-  const { inodes, stranger } = findListening(readSockets(files), address, 53);
-  return inodes.length > 0 && stranger === null;
+  return findListening(readSockets(files), address, 53).stranger === null;
 }
 
 /** The sockets that receive the queries of this host, by inode. Empty if none is on this host. */

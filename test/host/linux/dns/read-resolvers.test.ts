@@ -59,7 +59,8 @@ describe('a local resolver', () => {
   it.each([
     ['at the first server', { ...glibc('127.0.0.1', '192.0.2.53'), ...udp(stub) }, true],
     ['at a stub of another program', { ...glibc('127.0.0.53'), ...udp('3500007F:0035') }, true],
-    ['listens nowhere', glibc('127.0.0.1'), false],
+    ['listens nowhere for a moment', glibc('127.0.0.1'), true],
+    ['is not on another host', glibc('192.0.2.53'), false],
     ['is not at the second server', { ...glibc('192.0.2.53', '127.0.0.1'), ...udp(stub) }, false],
     ['is not systemd-resolved', { ...glibc('127.0.0.53'), ...udp('3500007F:0035'), ...published }, false],
     ['is not that of a user', { ...glibc('127.0.0.1'), ...udp(stub, 1000) }, false],
