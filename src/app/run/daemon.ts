@@ -148,6 +148,8 @@ class Daemon {
     const controller = new NetworkController(countCalls(this.#tools, link), link, options, report);
     const ended = controller.run(this.#options.signal).then(() => {
       this.#networks.delete(link);
+      // The interface may be of another network by now, whose event came too early.
+      this.#timer.schedule();
       this.#report();
       log.info({ interface: link }, 'stopped reconciling the network');
     });

@@ -1,5 +1,7 @@
 import { CpnError, HostUnread } from '../../core/errors/index.ts';
+import { sameData } from '../../core/util/same-data.ts';
 import type { HostEvent } from '../../host/host.ts';
+import type { State } from '../../store/state/state.ts';
 import type { Pass } from '../reconcile/pass.ts';
 import type { Tools } from '../tools.ts';
 import { createListeners } from './create-listeners.ts';
@@ -30,6 +32,8 @@ export class NetworkController {
   readonly #transitions: TransitionLogger;
   readonly #health: LoopHealth;
   readonly #onPass: () => void;
+  /** The options of the last pass; null before the first. */
+  #passed: State['options'] | null = null;
 
   constructor(tools: Tools, link: string, options: ControllerOptions, onPass: () => void = () => {}) {
     this.link = link;
@@ -66,6 +70,7 @@ export class NetworkController {
         left.abort();
         continue;
       }
+      this.#passed = result.pass?.evaluation?.state.options ?? this.#passed;
       this.#schedule(result);
       const isApplied = result.pass !== null && (await this.#notify(result.pass));
       this.#update.settle(isApplied, result.error instanceof HostUnread);
@@ -101,8 +106,14 @@ export class NetworkController {
     this.#scheduler.triggerByStateChange();
     // The next pass reports an unreadable state.
     const state = await this.#tools.store.read(this.link).catch(() => undefined);
-    // A pass during "cpn leave" may find the network only down, and no host event may follow.
-    if (state === null) this.#scheduler.trigger();
+    // A pass during "cpn leave" may find the network only down, and no host event may follow. Nor may
+    // it after an option that only the daemon acts on.
+    const hasOtherOptions = state !== null && state !== undefined && !this.#hasOptions(state);
+    if (state === null || hasOtherOptions) this.#scheduler.trigger();
+  }
+
+  #hasOptions({ options }: Pick<State, 'options'>): boolean {
+    return this.#passed === null || sameData(this.#passed, options);
   }
 
   #reset(cause: ResetCause): void {

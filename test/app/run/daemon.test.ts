@@ -113,6 +113,18 @@ describe('the networks of a daemon', () => {
     }
   });
 
+  it('are searched once one ended: its interface may be of another network, whose event came before', async () => {
+    const { tools, linesOf } = await startDaemon({ states: [joinedTo(map)] });
+    await eventually('a pass', () => linesOf('drift repaired').length === 1);
+    const { info } = tools.log;
+    tools.log.info = (facts, message) => {
+      info(facts, message);
+      if (message === 'stopped reconciling the network') void tools.store.write(joinedTo(map));
+    };
+    await tools.store.forget('cpn0', []);
+    await eventually('another network', () => linesOf('reconciling the network').length === 2);
+  });
+
   it('are reconciled while there is one whose state cannot be read, which the status names until it can', async () => {
     const { tools, reload, statusOf, linesOf } = await startDaemon({ states: [joinedTo(map)] });
     const path = join(dirname(tools.store.formerPath), 'cpn1.json');

@@ -121,6 +121,23 @@ it('makes a pass once the state changes, after an error that no retry can fix', 
   await ended;
 });
 
+it('makes a pass once an option changes', async () => {
+  const state = joinedTo(first);
+  const simulated = await SimulatedHost.with(state);
+  simulated.service.mapReplies = [answerWith(first)];
+  const stop = new AbortController();
+  const controller = new NetworkController(simulated.tools, 'cpn0', options);
+  const ended = controller.run(stop.signal);
+  await eventually('a pass', () => controller.status.isSettled);
+  const { observations } = simulated;
+  await simulated.tools.store.lock(async () =>
+    simulated.tools.store.write({ ...(await simulated.state()), options: { ...state.options, dns: false } }),
+  );
+  await eventually('a pass', () => simulated.observations > observations, { timeoutMs: 5_000 });
+  stop.abort();
+  await ended;
+});
+
 it('ends when the network is no longer joined, and leaves no timer that delays the end of the process', async () => {
   const simulated = await SimulatedHost.with(joinedTo(first));
   simulated.service.mapReplies = [answerWith(first)];
