@@ -147,13 +147,12 @@ export interface NameServing {
   serveNames?(at: { readonly address: Address; readonly source: Address }, answer: Answerer): Promise<NameServer>;
 }
 
-/** Finds the answer to a question, or the servers that have it, in the order of preference. */
+/** Finds the answer to a question, or the servers that have it. */
 export type Answerer = (question: Question) => Answer | Forwarding;
 
 export interface Forwarding {
+  /** In the order of preference. They are not believed about names of other servers. */
   readonly servers: readonly Address[];
-  /** True for a name in lower case that the daemon or other servers of the network resolve. */
-  readonly isForeign: (name: string) => boolean;
 }
 
 export interface NameServer {

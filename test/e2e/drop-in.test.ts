@@ -22,10 +22,15 @@ beforeAll(async () => {
   uplink = await DnsServer.start(await lab.addHost('dns', { address: '203.0.113.53/24' }), {
     'www.example': ['192.0.2.80'],
     'x.second.example': ['192.0.2.81'],
+    'bank.example': ['192.0.2.90'],
   });
   const connector = await lab.addHost('connector', { address: '203.0.113.11/24' });
   const lan = await lab.addLan(connector, '192.168.50.1/24');
-  await DnsServer.start(await lan.addHost('first', `${first}/24`), { [name]: ['192.168.50.9'], [reverse]: [name] });
+  await DnsServer.start(await lan.addHost('first', `${first}/24`), {
+    ...{ [name]: ['192.168.50.9'], [reverse]: [name] },
+    ...{ 'cname.corp.lan': ['-> bank.example 3600'], 'bank.example': ['198.51.100.66 3600'] },
+    ...{ 'bare.corp.lan': ['-> www.example 3600'], 'peer.corp.lan': ['-> connector.office.cpn.internal 3600'] },
+  });
   await DnsServer.start(await lan.addHost('second', `${second}/24`), { 'db.third.lan': ['192.168.50.10'] });
   await join(office, connector, '--type', 'connector', '--endpoint', `${connector.address}:51820`);
   await startDaemon(connector);
@@ -124,6 +129,19 @@ describe.each([
     await eventually('a name behind the route resolves', async () =>
       expect(await resolver.query(name)).toEqual(['192.168.50.9']),
     );
+  });
+
+  it('believes a server behind a route only about its own names', async () => {
+    await eventually('a name behind the route resolves', async () =>
+      expect(await resolver.query('cname.corp.lan')).toEqual(['198.51.100.66']),
+    );
+    expect(await resolver.query('bank.example')).toEqual(['192.0.2.90']);
+    // dnsmasq itself does not follow the name.
+    expect(await resolver.query('bare.corp.lan')).toEqual(kind === 'unbound' ? ['192.0.2.80'] : []);
+    expect(await resolver.query('www.example')).toEqual(['192.0.2.80']);
+    expect(await resolver.query('peer.corp.lan', 'AAAA')).toEqual(['ENODATA']);
+    expect(await resolver.query('peer.corp.lan')).toEqual(['10.77.0.1']);
+    expect(await resolver.query('connector.office.cpn.internal')).toEqual(['10.77.0.1']);
   });
 
   it('gets its file and its resolver back if that does not take ours, and tries no more for a while', async () => {

@@ -215,6 +215,23 @@ describe('a domain behind a route', () => {
     expect(await lanDns.countQuestions('connector.office.cpn.internal')).toBe(0);
   });
 
+  it('believes its server only about its own names', async () => {
+    const zone = { [name]: ['192.168.50.9'], [reverse]: [name] };
+    await lanDns.serve({
+      ...{ ...zone, 'cname.corp.example': ['-> www.example 60'], 'www.example': ['192.0.2.66 60'] },
+      ...{ 'bare.corp.example': ['-> cp.service.example 60'] },
+      ...{ 'peer.corp.example': ['-> connector.office.cpn.internal 60'] },
+    });
+    await resolved.resolvectl(['flush-caches']);
+    expect(await resolved.query('cname.corp.example')).toEqual(['192.0.2.66']);
+    expect(await resolved.query('www.example')).toEqual(['192.0.2.80']);
+    expect(await resolved.query('bare.corp.example')).toEqual(['203.0.113.1']);
+    expect(await resolved.query('peer.corp.example', 'AAAA')).toEqual(['ENODATA']);
+    expect(await resolved.query('peer.corp.example')).toEqual(['10.77.0.1']);
+    expect(await resolved.query('connector.office.cpn.internal')).toEqual(['10.77.0.1']);
+    await lanDns.serve(zone);
+  });
+
   it('resolves without the daemon, which is used again once it runs', async () => {
     await daemon.stop();
     expect(await settings()).toEqual(direct);

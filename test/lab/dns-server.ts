@@ -53,10 +53,7 @@ function answer(query: Buffer): Buffer | undefined {
   process.stdout.write(`asked for ${name} (${types[type]?.name ?? `type ${type}`})\n`);
   if (zone === 'silent') return undefined;
   const values = zone === 'refusing' ? [] : zone[name];
-  const records = (values ?? []).flatMap((text) => {
-    const [value = '', ttl = '0'] = text.split(' ');
-    return isIP(value) === types[type]?.family ? [record(type, value, Number(ttl))] : [];
-  });
+  const records = zone === 'refusing' ? [] : listRecords(zone, name, type);
   const header = Buffer.alloc(12);
   query.copy(header, 0, 0, 2);
   const found = values === undefined ? flags.noSuchName : flags.answer;
@@ -64,6 +61,16 @@ function answer(query: Buffer): Buffer | undefined {
   header.writeUInt16BE(1, 4);
   header.writeUInt16BE(records.length, 6);
   return Buffer.concat([header, query.subarray(12, end), ...records]);
+}
+
+/** The records of a name, and of those that it leads to. */
+function listRecords(records: Exclude<Zone, string>, name: string, type: number, left = 8): Buffer[] {
+  return (records[name] ?? []).flatMap((text) => {
+    const [value = '', ttl = '0'] = text.replace(/^-> /, '').split(' ');
+    if (text.startsWith('-> '))
+      return [record(name, 5, value, Number(ttl)), ...(left > 0 ? listRecords(records, value, type, left - 1) : [])];
+    return isIP(value) === types[type]?.family ? [record(name, type, value, Number(ttl))] : [];
+  });
 }
 
 /** The one question of a query (RFC 1035, 4.1.2): labels that each begin with their length, then type and class. */
@@ -77,18 +84,22 @@ function readQuestion(query: Buffer): { name: string; type: number; end: number 
   return { name: labels.join('.').toLowerCase(), type: query.readUInt16BE(at + 1), end: at + 5 };
 }
 
-/** A record of the name in the question (RFC 1035, 4.1.3, and RFC 3596). */
-function record(type: number, value: string, ttl: number): Buffer {
+/** RFC 1035, 4.1.3, and RFC 3596. */
+function record(name: string, type: number, value: string, ttl: number): Buffer {
   const data = encode(type, value);
-  const head = Buffer.from([0xc0, 12, 0, type, 0, 1, 0, 0, 0, 0, 0, data.length]);
-  head.writeUInt32BE(ttl, 6);
-  return Buffer.concat([head, Buffer.from(data)]);
+  const head = Buffer.from([0, type, 0, 1, 0, 0, 0, 0, 0, data.length]);
+  head.writeUInt32BE(ttl, 4);
+  return Buffer.concat([Buffer.from(encodeName(name)), head, Buffer.from(data)]);
 }
 
 function encode(type: number, value: string): number[] {
   if (type === 1) return value.split('.').map(Number);
   if (type === 28) return readIpv6(value);
-  return [...value.split('.').flatMap((label) => [label.length, ...Buffer.from(label, 'latin1')]), 0];
+  return encodeName(value);
+}
+
+function encodeName(name: string): number[] {
+  return [...name.split('.').flatMap((label) => [label.length, ...Buffer.from(label, 'latin1')]), 0];
 }
 
 function readIpv6(address: string): number[] {

@@ -6,10 +6,11 @@ import {
   encode,
   type OptAnswer,
   type Question as PacketQuestion,
+  type Answer as PacketRecord,
   RECURSION_DESIRED,
   TRUNCATED_RESPONSE,
 } from 'dns-packet';
-import type { Answer, Question } from '../../core/names/zone.ts';
+import type { Question } from '../../core/names/zone.ts';
 import type { Forwarding } from '../host.ts';
 import type { Transport } from './forward.ts';
 
@@ -38,6 +39,17 @@ const plainBytes = 512;
 const tcpBytes = 65_535;
 const classIn = 1;
 
+export type { PacketRecord };
+
+/** A reply without its message. */
+export interface ReplyAnswer {
+  readonly rcode: Rcode;
+  readonly answers: readonly PacketRecord[];
+  readonly authorities?: readonly PacketRecord[];
+  /** The client repeats the query over TCP. */
+  readonly isTruncated?: boolean;
+}
+
 /** A query with one question. `end` is the offset behind the question. */
 interface Query {
   readonly message: Buffer;
@@ -47,15 +59,15 @@ interface Query {
 }
 
 /**
- * The reply to a message of a client, or what `answer` returned in place of an answer; its throw
- * becomes SERVFAIL. Null for a message without a reply: a reply, or one that cannot be decoded.
- * Never throws. A reply over UDP that is too long is truncated.
+ * The reply to a message of a client: an answer of `answer`, or the bytes that it returned, or
+ * what else it returned. Its throw becomes SERVFAIL. Null for a message without a reply: a reply,
+ * or one that cannot be decoded. Never throws. A reply over UDP that is too long is truncated.
  */
-export function replyTo<Found extends Answer | Forwarding>(
+export function replyTo<Found extends ReplyAnswer | Buffer | Forwarding>(
   message: Buffer,
   answer: (question: Question) => Found,
   transport: Transport,
-): Buffer | Exclude<Found, Answer> | null {
+): Buffer | Exclude<Found, ReplyAnswer | Buffer> | null {
   if (message.length < headerBytes || message.length > mostBytes) return null;
   const flags = message.readUInt16BE(2);
   if ((flags & isReply) !== 0) return null;
@@ -71,13 +83,18 @@ export function replyTo<Found extends Answer | Forwarding>(
   const limit = transport === 'tcp' ? tcpBytes : sizeLimit(query.opt);
   try {
     const found = findAnswer(query, answer);
-    if (!('rcode' in found)) return found as Exclude<Found, Answer>;
-    const { rcode, ...sections } = found;
-    const whole = renderReply(query, rcode, sections);
-    return whole.length <= limit ? whole : renderReply(query, rcode, {}, TRUNCATED_RESPONSE);
+    // A server that replied to the query has the limit of the client itself.
+    if (Buffer.isBuffer(found)) return limitLength(found, query, Math.max(limit, query.opt?.udpPayloadSize ?? 0));
+    if (!('rcode' in found)) return found as Exclude<Found, ReplyAnswer | Buffer>;
+    return limitLength(renderReply(query, found), query, limit);
   } catch {
-    return renderReply(query, 'SERVFAIL', {});
+    return renderReply(query, { rcode: 'SERVFAIL', answers: [] });
   }
+}
+
+/** Truncates a reply that is too long. */
+function limitLength(reply: Buffer, query: Query, limit: number): Buffer {
+  return reply.length <= limit ? reply : renderReply(query, { rcode: 'NOERROR', answers: [], isTruncated: true });
 }
 
 /**
@@ -110,14 +127,12 @@ export function replyFailure(message: Buffer): Buffer {
   return replyHeader(message, 'SERVFAIL');
 }
 
-type Sections = Partial<Omit<Answer, 'rcode'>>;
-
-function findAnswer<Found extends Answer | Forwarding>(
+function findAnswer<Found extends ReplyAnswer | Buffer | Forwarding>(
   { message, question, end, opt }: Query,
   answer: (question: Question) => Found,
-): Found | (Sections & { readonly rcode: Rcode }) {
-  if (opt !== null && opt.ednsVersion > 0) return { rcode: 'BADVERS' };
-  return message.readUInt16BE(end - 2) === classIn ? answer(question) : { rcode: 'REFUSED' };
+): Found | ReplyAnswer {
+  if (opt !== null && opt.ednsVersion > 0) return { rcode: 'BADVERS', answers: [] };
+  return message.readUInt16BE(end - 2) === classIn ? answer(question) : { rcode: 'REFUSED', answers: [] };
 }
 
 /** A client may offer less than 512 bytes, which count as 512 (RFC 6891, 6.2.3). */
@@ -127,11 +142,10 @@ function sizeLimit(opt: OptAnswer | null): number {
 
 function renderReply(
   { message, question, end, opt }: Query,
-  rcode: Rcode,
-  { answers = [], authorities = [] }: Sections,
-  truncated = 0,
+  { rcode, answers, authorities = [], isTruncated = false }: ReplyAnswer,
 ): Buffer {
   const authoritative = rcode === 'NOERROR' || rcode === 'NXDOMAIN' ? AUTHORITATIVE_ANSWER : 0;
+  const truncated = isTruncated ? TRUNCATED_RESPONSE : 0;
   const reply = encode({
     type: 'response',
     id: message.readUInt16BE(0),

@@ -1,10 +1,11 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { NamesNotServed } from '../../core/errors/index.ts';
+import type { Question } from '../../core/names/zone.ts';
 import { type Address, familyOf } from '../../core/net/cidr.ts';
-import type { Answerer, NameServer } from '../host.ts';
+import type { Answerer, Forwarding, NameServer } from '../host.ts';
+import { checkReply, type NetworkNames } from './check-reply.ts';
 import { createForwarder, type Transport } from './forward.ts';
 import { replyFailure, replyTo } from './message.ts';
-import { withoutForeignAnswers } from './own-answers.ts';
 import { createTcpQueries, type TcpQueries } from './tcp-queries.ts';
 
 /** Bytes of replies that wait for the kernel. Further replies are dropped. */
@@ -44,10 +45,12 @@ export async function serveNames({
 }: ServedNames): Promise<ServingNames> {
   const forward = createForwarder(source);
   const reply = async (message: Buffer, transport: Transport) => {
-    const found = replyTo(message, answer, transport);
+    const found = replyTo(message, (question) => ({ ...answer(question), question }), transport);
     if (found === null || Buffer.isBuffer(found)) return found;
-    const forwarded = await forward(message, found.servers, transport, forwardPort);
-    return (forwarded && withoutForeignAnswers(forwarded, found.isForeign)) ?? replyFailure(message);
+    const { servers, question } = found;
+    const forwarded = await forward(message, servers, transport, forwardPort);
+    const checked = forwarded && checkReply(forwarded, { message, question }, findNames(answer, found));
+    return checked === null ? replyFailure(message) : replyTo(message, () => checked, transport);
   };
   let isClosed = false;
   const udp = createSocket({ type: familyOf(address) === 4 ? 'udp4' : 'udp6', ipv6Only: familyOf(address) === 6 });
@@ -74,6 +77,22 @@ export async function serveNames({
     await close();
     throw new NamesNotServed(address, port, error as NodeJS.ErrnoException);
   }
+}
+
+function findNames(
+  answer: Answerer,
+  { servers, question: { type } }: Forwarding & { readonly question: Question },
+): NetworkNames {
+  return {
+    isInside: (name) => {
+      const found = answer({ name, type });
+      return 'servers' in found && found.servers.join() === servers.join();
+    },
+    findOwn: (name) => {
+      const found = answer({ name, type });
+      return 'servers' in found || found.rcode === 'REFUSED' ? null : found;
+    },
+  };
 }
 
 function bindUdp(udp: Socket, address: Address, port: number): Promise<number> {

@@ -87,16 +87,6 @@ describe('the daemon', () => {
     expect(ask('xlab.corp.example')).toMatchObject({ servers: ['192.168.50.53'] });
   });
 
-  it('does not believe a server behind a route about names of peers', async () => {
-    const { run, ask } = await startHost();
-    await run();
-    const forwarding = ask('db.corp.example');
-    const isForeign = (name: string) => forwarding && 'isForeign' in forwarding && forwarding.isForeign(name);
-    for (const name of ['edge.office.cpn.internal', '2.0.77.10.in-addr.arpa']) expect(isForeign(name)).toBe(true);
-    for (const name of ['db.corp.example', 'www.example', '9.50.168.192.in-addr.arpa'])
-      expect(isForeign(name)).toBe(false);
-  });
-
   it('serves a changed map at once, and keeps the name of a peer that was renamed', async () => {
     const { run, ask } = await startHost();
     await run();

@@ -6,7 +6,7 @@ import type { Address } from '../../../src/core/net/cidr.ts';
 import { createForwarder } from '../../../src/host/name-server/forward.ts';
 import { serveNames } from '../../../src/host/name-server/serve-names.ts';
 import { address } from '../../core/samples.ts';
-import { askUdp, connectTcp, framedQueryOf, queryOf, rcodeOf } from './clients.ts';
+import { askUdp, connectTcp, edns, framedQueryOf, queryOf, rcodeOf } from './clients.ts';
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -204,8 +204,8 @@ describe('a server of names', () => {
         ...{ address: address('127.0.0.1'), port: 0, isAllowed: () => true, forwardPort, ...changes },
         answer: ({ name: asked }) =>
           asked === 'local.example'
-            ? { rcode: 'NXDOMAIN', answers: [], authorities: [] }
-            : { servers, isForeign: (name) => name.endsWith('.other.example') },
+            ? { rcode: 'NOERROR', answers: [{ type: 'A', name: asked, ttl: 5, data: '10.77.0.1' }], authorities: [] }
+            : { servers: asked.endsWith('.other.example') ? [two, one] : servers },
       });
     // Another program may listen at the TCP port with the number of the UDP port.
     const server = await start().catch(start).catch(start);
@@ -219,7 +219,7 @@ describe('a server of names', () => {
     const [reply = Buffer.alloc(12)] = await askUdp(served, [queryOf(name)]);
     expect(addressesIn(reply)).toEqual(['192.168.50.9']);
     const [local = Buffer.alloc(12)] = await askUdp(served, [queryOf('local.example')]);
-    expect(rcodeOf(local)).toBe(3);
+    expect(addressesIn(local)).toEqual(['10.77.0.1']);
     const overTcp = await serve([two], await startTcp(two, (query) => replyOf(query, '192.168.50.10')));
     const client = await connectTcp(overTcp);
     closers.push(() => client.socket.destroy());
@@ -235,28 +235,33 @@ describe('a server of names', () => {
     expect(queries.map(({ source }) => source)).toEqual(['127.0.0.1', here]);
   });
 
-  test('leaves out what the server answers for a name of another server', async () => {
+  test.each([
+    ['of another server', 'db.other.example', [{ type: 'A', name, ttl: 60, data: '203.0.113.66' }]],
+    ['of its own', 'local.example', [{ type: 'A', name, ttl: 5, data: '10.77.0.1' }]],
+  ])('does not believe a server about names %s', async (_, target, expected) => {
     const { port } = await startServer(one, (query) => {
       const { id = 0, questions = [] } = decode(query);
-      const target = 'db.other.example';
-      return [
-        encode({
-          ...{ type: 'response', id, questions },
-          answers: [
-            { type: 'CNAME', name, ttl: 60, data: target },
-            { type: 'A', name: target, ttl: 60, data: '203.0.113.66' },
-          ],
-          additionals: [
-            { type: 'A', name: target, ttl: 60, data: '203.0.113.66' },
-            { type: 'OPT', name: '.', udpPayloadSize: 1232, flags: 0, options: [] } as never,
-          ],
-        }),
-      ];
+      const record = { type: 'A' as const, name: target, ttl: 60, data: '203.0.113.66' };
+      const answers = [{ type: 'CNAME' as const, name, ttl: 60, data: target }, record];
+      return [encode({ type: 'response', id, questions, answers, additionals: [record] })];
     });
     const [reply = Buffer.alloc(12)] = await askUdp(await serve([one], port), [queryOf(name)]);
     const { answers, additionals } = decode(reply);
-    expect(answers).toMatchObject([{ type: 'CNAME' }]);
-    expect(additionals).toMatchObject([{ type: 'OPT' }]);
+    expect(answers).toMatchObject(expected);
+    expect(additionals).toEqual([]);
+  });
+
+  test('truncates a reply that is too long for the client', async () => {
+    const { port } = await startServer(one, (query) => {
+      const { id = 0, questions = [] } = decode(query);
+      const answers = Array.from({ length: 60 }, () => ({ type: 'A' as const, name, ttl: 60, data: '192.168.50.9' }));
+      return [encode({ type: 'response', id, questions, answers })];
+    });
+    const served = await serve([one], port);
+    const [plain = Buffer.alloc(12)] = await askUdp(served, [queryOf(name)]);
+    expect(decode(plain)).toMatchObject({ flag_tc: true, answers: [] });
+    const [large = Buffer.alloc(12)] = await askUdp(served, [queryOf(name, 'A', { additionals: [edns(4096)] })]);
+    expect(addressesIn(large)).toHaveLength(60);
   });
 
   test.each([

@@ -101,23 +101,17 @@ export class NameListener implements PassListener {
   #answer(question: Question) {
     const found = answer(this.#zones, question);
     if (found.rcode !== 'REFUSED') return found;
-    const entry = this.#findForwarded(question.name.toLowerCase());
-    if (entry === undefined) return found;
-    const isForeign = (name: string) => {
-      const other = this.#findForwarded(name);
-      if (other !== undefined) return other.servers.join() !== entry.servers.join();
-      return answer(this.#zones, { name, type: 'A' }).rcode !== 'REFUSED';
-    };
-    return { servers: entry.servers, isForeign };
+    const servers = this.#findForwarded(question.name.toLowerCase());
+    return servers === undefined ? found : { servers };
   }
 
   /** The servers of the longest domain that contains the name. */
-  #findForwarded(name: string): Pick<ForwardedDomains, 'servers'> | undefined {
+  #findForwarded(name: string): ForwardedDomains['servers'] | undefined {
     const [longest] = this.#forwarded
       .flatMap(({ domains, servers }) => domains.map((domain) => ({ domain, servers })))
       .filter(({ domain }) => name === domain || name.endsWith(`.${domain}`))
       .toSorted((one, other) => other.domain.length - one.domain.length);
-    return longest;
+    return longest?.servers;
   }
 
   async #stop(): Promise<void> {
