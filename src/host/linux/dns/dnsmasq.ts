@@ -1,4 +1,6 @@
 import { join, normalize } from 'node:path';
+import { findReverseZones } from '../../../core/names/zone.ts';
+import { type Prefix, parsePrefix } from '../../../core/net/cidr.ts';
 import { mostFiles, readForwarder, readNameservers, type SettingsFiles, type StubSettings } from './settings.ts';
 
 type DnsmasqSetting = readonly [name: string, value: string];
@@ -67,11 +69,24 @@ export function findDomainsIn(text: string): string[] {
 }
 
 function listDomains([name, value]: DnsmasqSetting): string[] {
+  const [first = '', ...more] = value.split(',');
+  // With `local`, it answers the names of the domain itself.
+  if (name === 'domain') return more.includes('local') ? [first.toLowerCase()] : [];
+  if (name === 'rev-server') return findReverseZones(readSubnet(first), []);
   if (!['server', 'local', 'address'].includes(name)) return [];
   return value
     .split('/')
     .slice(1, -1)
     .map((domain) => domain.toLowerCase());
+}
+
+/** Without a length, it is 24. */
+function readSubnet(text: string): Prefix {
+  try {
+    return parsePrefix(text.includes('/') ? text : `${text}/24`);
+  } catch {
+    return parsePrefix('0.0.0.0/0');
+  }
 }
 
 /** Collects all options. `isWhole` is false if a file or the output of a script is missing. */

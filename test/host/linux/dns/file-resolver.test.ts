@@ -56,6 +56,9 @@ describe('the folder of unbound', () => {
 test('domains with servers, or answers, of their own', () => {
   const text =
     'server=/Corp.Example/x.example/192.0.2.53\nlocal=/lan/\naddress=/ads.example/0.0.0.0\nserver=192.0.2.1\n';
+  const others = 'domain=y.lan,192.168.77.0/24,local\ndomain=z.lan\nrev-server=192.168.50.0/24,192.0.2.53\n';
+  const none = 'rev-server=nowhere,192.0.2.53\n';
+  expect(findDomainsIn(others + none)).toEqual(['y.lan', '50.168.192.in-addr.arpa']);
   const domains = ['corp.example', 'x.example', 'lan', 'ads.example'];
   expect(findDomainsIn(text)).toEqual(domains);
   const files = filesOf({ '/etc/dnsmasq.conf': 'conf-dir=/etc/dnsmasq.d\n', '/etc/dnsmasq.d/x': text });
