@@ -62,7 +62,7 @@ export interface OtherNetwork extends Pick<State, 'interface' | 'createdAt' | 'r
   /** What it reaches outside a full tunnel of this network; empty without a full tunnel. */
   readonly reached: Pick<ReachedOutside, 'api' | 'endpoints'>;
   readonly listenPort: number | null;
-  /** Names that the domains of this network must not take: its control plane, proxy and connectors. */
+  /** Names of its service and connectors, which the domains of this network must not contain. */
   readonly names: readonly string[];
   /** This host's address there; null before it has one. */
   readonly address: Address | null;

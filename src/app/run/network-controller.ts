@@ -106,8 +106,8 @@ export class NetworkController {
     this.#scheduler.triggerByStateChange();
     // The next pass reports an unreadable state.
     const state = await this.#tools.store.read(this.link).catch(() => undefined);
-    // A pass during "cpn leave" may find the network only down, and no host event may follow. Nor may
-    // it after an option that only the daemon acts on.
+    // No host event may follow after a pass during "cpn leave", which finds the network only down,
+    // or after a change of an option that only the daemon acts on.
     const hasOtherOptions = state !== null && state !== undefined && !this.#hasOptions(state);
     if (state === null || hasOtherOptions) this.#scheduler.trigger();
   }
