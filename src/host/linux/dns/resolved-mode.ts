@@ -19,7 +19,7 @@ export async function readResolvedMode(
     if (error instanceof CpnError) return null;
     throw error;
   });
-  if (manager === null || isElsewhere(manager, read)) return null;
+  if (manager === null || (await isElsewhere(manager, read))) return null;
   const { ResolvConfMode: mode, DNSStubListener: listener } = manager;
   return {
     mode: typeof mode === 'string' ? mode : null,

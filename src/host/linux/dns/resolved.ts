@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { CommandFailed, CpnError, InvalidValue, MissingTool } from '../../../core/errors/index.ts';
 import type { LinkDnsSettings, LinkResolver, Underlay } from '../../../core/host-state/actual.ts';
 import { addressIn } from '../../../core/net/cidr.ts';
@@ -39,7 +40,7 @@ export async function readResolverSettings(
   const [index] = [...names].find(([, name]) => name === link) ?? [];
   try {
     const ofManager = await readManager(run);
-    if (isElsewhere(ofManager, read)) return null;
+    if (await isElsewhere(ofManager, read)) return null;
     const ofLink = index === undefined ? null : await readObject(run, linkPath(index), 'Link');
     return composeSettings({ ofManager, ofLink, index, names });
   } catch (error) {
@@ -58,16 +59,31 @@ export function readManager(run: Run): Promise<Properties> {
   return readObject(run, '/org/freedesktop/resolve1', 'Manager');
 }
 
+/** Milliseconds in which systemd-resolved opens its stub after it is on the bus. */
+const stubWithinMs = 1_000;
+const stubPauseMs = 50;
+
 /**
  * True if systemd-resolved runs in another network namespace, as for a process of `ip netns exec`:
  * the index of an interface here is that of another interface there. Its stub has no socket here.
  */
-export function isElsewhere({ DNSStubListener: listener }: Properties, read: (path: string) => string): boolean {
+export async function isElsewhere(
+  { DNSStubListener: listener }: Properties,
+  read: (path: string) => string,
+): Promise<boolean> {
   // Without the stub, nothing shows it.
   if (listener === 'no') return false;
+  for (let waited = 0; !hasStub(listener, read); waited += stubPauseMs) {
+    if (waited >= stubWithinMs) return true;
+    await sleep(stubPauseMs);
+  }
+  return false;
+}
+
+function hasStub(listener: unknown, read: (path: string) => string): boolean {
   const names = listener === 'tcp' ? ['tcp', 'tcp6'] : ['udp', 'udp6'];
   const tables = names.map((name) => read(`/proc/net/${name}`)).join('\n');
-  return !parseSockets(tables, new Set([stub.port])).some(
+  return parseSockets(tables, new Set([stub.port])).some(
     // Another program that listens at all addresses displaces the stub.
     ({ local, localPort }) => localPort === stub.port && (local === null || local === stub.address),
   );

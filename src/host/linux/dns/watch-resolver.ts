@@ -1,4 +1,4 @@
-import { type FSWatcher, watch } from 'node:fs';
+import { type FSWatcher, statSync, watch } from 'node:fs';
 import type { HostEvent, Watch } from '../../host.ts';
 
 /**
@@ -20,6 +20,8 @@ const retryMs = 2_000;
 export function watchResolver(listener: (event: HostEvent) => void, findPath = () => resolverFolder): Watch {
   let watcher: FSWatcher | null = null;
   let path = findPath();
+  /** The inode of the folder that is watched. */
+  let watched: number | null = null;
   const report = () => listener({ kind: 'dns', link: null, removed: false });
   const stop = () => {
     watcher?.close();
@@ -28,6 +30,7 @@ export function watchResolver(listener: (event: HostEvent) => void, findPath = (
   const open = () => {
     try {
       watcher = watch(path, { persistent: false }, report).on('error', stop);
+      watched = inodeOf(path);
       return true;
     } catch {
       return false;
@@ -35,7 +38,8 @@ export function watchResolver(listener: (event: HostEvent) => void, findPath = (
   };
   open();
   const timer = setInterval(() => {
-    if (path !== findPath()) stop();
+    // A watch of a folder that was deleted reports nothing more.
+    if (path !== findPath() || watched !== inodeOf(path)) stop();
     path = findPath();
     if (watcher === null && open()) report();
   }, retryMs);
@@ -46,4 +50,9 @@ export function watchResolver(listener: (event: HostEvent) => void, findPath = (
       stop();
     },
   };
+}
+
+/** Null without the folder. */
+function inodeOf(path: string): number | null {
+  return statSync(path, { throwIfNoEntry: false })?.ino ?? null;
 }

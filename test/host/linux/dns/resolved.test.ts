@@ -117,6 +117,15 @@ describe('the settings of systemd-resolved', () => {
     expect(commands).toHaveLength(isRead ? 2 : 1);
   });
 
+  test('are read once the stub is there, which is opened after systemd-resolved is on the bus', async () => {
+    let reads = 0;
+    const read = () => (++reads > 4 ? socket('3500007F') : '');
+    const { run } = runWith((args) =>
+      reply(args.some((word) => word.includes('/link/')) ? ofLink : { ...manager, DNSStubListener: { data: 'yes' } }),
+    );
+    expect(await readResolverSettings(run, 'cpn0', names, read)).not.toBeNull();
+  });
+
   test.each(['', 'x', '{}', '{"data":[]}', '{"data":[7]}'])('are null if the output is none: %j', async (text) => {
     expect(await readResolverSettings(runWith(() => text).run, 'cpn0', names)).toBeNull();
   });
