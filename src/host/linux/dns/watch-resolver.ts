@@ -20,8 +20,8 @@ const retryMs = 2_000;
 export function watchResolver(listener: (event: HostEvent) => void, findPath = () => resolverFolder): Watch {
   let watcher: FSWatcher | null = null;
   let path = findPath();
-  /** The inode of the folder that is watched. */
-  let watched: number | null = null;
+  /** The folder that is watched, as {@link identify} names it. */
+  let watched: string | null = null;
   const report = () => listener({ kind: 'dns', link: null, removed: false });
   const stop = () => {
     watcher?.close();
@@ -30,7 +30,7 @@ export function watchResolver(listener: (event: HostEvent) => void, findPath = (
   const open = () => {
     try {
       watcher = watch(path, { persistent: false }, report).on('error', stop);
-      watched = inodeOf(path);
+      watched = identify(path);
       return true;
     } catch {
       return false;
@@ -39,7 +39,7 @@ export function watchResolver(listener: (event: HostEvent) => void, findPath = (
   open();
   const timer = setInterval(() => {
     // A watch of a folder that was deleted reports nothing more.
-    if (path !== findPath() || watched !== inodeOf(path)) stop();
+    if (path !== findPath() || watched !== identify(path)) stop();
     path = findPath();
     if (watcher === null && open()) report();
   }, retryMs);
@@ -52,7 +52,8 @@ export function watchResolver(listener: (event: HostEvent) => void, findPath = (
   };
 }
 
-/** Null without the folder. */
-function inodeOf(path: string): number | null {
-  return statSync(path, { throwIfNoEntry: false })?.ino ?? null;
+/** Null without the folder. Another folder may get the inode of one that was deleted. */
+function identify(path: string): string | null {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return stats === undefined ? null : `${stats.ino} ${stats.birthtimeMs}`;
 }
