@@ -75,7 +75,7 @@ describe.each([
   it('resolves all domains, and names of peers, once the daemon runs', async () => {
     const before = readFileSync(path(laptop.etcDir, 'resolv.conf'), 'utf8');
     await join(office, laptop);
-    expect((await reported())[0]).toMatchObject({ reason: expect.stringContaining('systemctl start cpn') });
+    expect((await reported())[0]).toMatchObject({ reason: expect.stringContaining('systemctl enable --now cpn') });
     expect([ours(), await resolver.reloads()]).toEqual([[], []]);
     const asked = await uplink.countQuestions(name);
     daemon = await startDaemon(laptop);

@@ -101,7 +101,11 @@ describe('a domain behind a route', () => {
     expect(await uplink.countQuestions(name)).toBe(0);
     expect(await plan(laptop)).toEqual({ exitCode: 0, changes: [] });
     expect((await status(laptop)).domains).toMatchObject([
-      { domain: 'office.cpn.internal', state: 'refused', reason: expect.stringContaining('systemctl start cpn') },
+      {
+        domain: 'office.cpn.internal',
+        state: 'refused',
+        reason: expect.stringContaining('systemctl enable --now cpn'),
+      },
       { domain: 'corp.example', route: '192.168.50.0/24', servers: [server], state: 'used' },
     ]);
   });

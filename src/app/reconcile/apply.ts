@@ -64,7 +64,8 @@ function noteDns(state: Joined, steps: readonly Step[], refused: RefusedDns | nu
   if (steps.some((step) => step.do === 'revert-dns')) return { ...rest, ...(before && { refusedDns: before }) };
   if (!steps.some((step) => step.do === 'set-dns')) return state;
   const refusedDns = refused === undefined ? before : refused;
-  return { ...rest, ownsDns: true, ...(refusedDns && { refusedDns }) };
+  // Refused settings were removed again.
+  return { ...rest, ...(!refused && { ownsDns: true }), ...(refusedDns && { refusedDns }) };
 }
 
 /** Observes the host after the steps, without what no step could change: that takes longest. */

@@ -46,7 +46,8 @@ function checkDomain({ domain, route, servers, reason }: DomainReport, examined:
     ({ link, domains }) => domains.includes(domain) && reason === describeOther(domain, [{ domain, link }]),
   );
   if (owner === undefined) {
-    const remedy = actual.dns === null ? 'apt install systemd-resolved' : null;
+    const hasStub = (actual.underlay.stubs ?? []).length > 0;
+    const remedy = actual.dns === null && !hasStub ? 'apt install systemd-resolved' : null;
     return noteFinding('dns', checked, `is not resolved through the tunnel: ${reason}`, remedy);
   }
   const found = `is that of network ${printable(owner.network)} on ${owner.link}, which has it too and was joined first`;

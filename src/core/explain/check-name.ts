@@ -134,8 +134,13 @@ export function checkAnswer([first, ...more]: readonly Address[]): Check {
  * @param answers whether the server of {@link findDnsServer} answers queries; null without one
  */
 export function checkNoAnswer(name: string, path: QueryPath, answers: boolean | null): Check {
-  const { domain, link, refused } = path;
+  const { domain, link, view, refused } = path;
   const server = findDnsServer(path);
+  if (path.isDaemon && view?.actual.dns?.isServing !== true) {
+    return stops('name', 'has no address: the daemon of this host, which has its domain, does not run', startDaemon);
+  }
+  const held = view === null ? undefined : refused.find(({ report }) => report.domain === domain);
+  if (held !== undefined) return stops('name', 'has no address', describeRefused(held));
   if (isBelow(name, peerDomain)) {
     return stops('name', 'is the name of no peer', '"cpn status" lists the peers of each network');
   }

@@ -71,11 +71,11 @@ export function chooseDns(
   return { dns: null, ownsDns: isOwn, served: null, domains: report.map((each) => refuse(each, reason)) };
 }
 
-const notServed = 'the daemon of this host does not serve it: start it with systemctl start cpn, or see its log';
+const notServed = '"cpn run" does not work on this host: systemctl enable --now cpn, or cpn run';
 
 /** @param isUsed true if the resolver sends all queries to the daemon nevertheless */
 function withoutDaemon([domain = '']: readonly string[], split: readonly DomainReport[], isUsed: boolean) {
-  if (isUsed) return split.map((each) => refuse(each, `its queries fail: ${notServed}`));
+  if (isUsed) return split.map((each) => refuse(each, `its names fail: ${notServed}`));
   return [{ domain, route: null, servers: [], state: 'refused' as const, reason: notServed }, ...split];
 }
 

@@ -1,5 +1,5 @@
 import type { Actual, FileResolver, LinkDnsSettings } from '../host-state/actual.ts';
-import { readerOfFile, renderDropIns, settingsIn } from '../names/drop-in.ts';
+import { nameDropIn, readerOfFile, renderDropIns, settingsIn } from '../names/drop-in.ts';
 import { type DomainServers, formatServer } from '../names/split-dns.ts';
 import { added, type Change, type ChangeValue, removed, updated } from './change.ts';
 import type { Desired } from './desired.ts';
@@ -40,8 +40,11 @@ function planSettings({ link, dns: wanted, ownsDns }: WantedDns, own: LinkDnsSet
 
 type Texts = Readonly<Record<string, string>>;
 
-function planFiles({ link, dns }: WantedDns, resolver: FileResolver, present: Texts): Step[] {
-  if (dns === null) return removeFiles(link, present, none);
+function planFiles({ link, dns, ownsDns }: WantedDns, resolver: FileResolver, present: Texts): Step[] {
+  if (dns === null) {
+    const isOwed = ownsDns && Object.keys(present).length === 0;
+    return isOwed ? [reloading(link, resolver)] : removeFiles(link, present, none);
+  }
   const wanted = renderDropIns(resolver, link, dns);
   const isOfOther = (path: string) => readerOfFile(path) !== resolver.program;
   const others = Object.fromEntries(Object.entries(present).filter(([path]) => isOfOther(path)));
@@ -55,6 +58,13 @@ function planFiles({ link, dns }: WantedDns, resolver: FileResolver, present: Te
   if (changes.length === 0) return removals;
   const texts = { ...Object.fromEntries(changed), ...withoutTexts(stale) };
   return [...removals, { do: 'set-dns', link, dns, files: { program: resolver.program, texts }, changes }];
+}
+
+/** The program has not read the removal of our file: its other settings were broken. */
+function reloading(link: string, { program, folder }: FileResolver): Step {
+  const path = `${folder}/${nameDropIn(link)}`;
+  const changes = [removed('dns', path, [], `${program} still uses it`)];
+  return { do: 'revert-dns', link, files: { program, texts: { [path]: null } }, changes };
 }
 
 function compareFiles(path: string, before: string | undefined, text: string): Change {

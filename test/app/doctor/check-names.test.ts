@@ -37,7 +37,7 @@ it('the server of a domain in use is queried; programs that bypass the resolver 
   const { asked, find } = await start();
   expect(await find()).toEqual([
     expect.stringMatching(/do not resolve domains of a network$/),
-    expect.stringContaining('the daemon of this host does not serve it'),
+    expect.stringContaining('"cpn run" does not work on this host'),
     `cpn0 sends its queries to ${server}`,
     'does not answer',
   ]);

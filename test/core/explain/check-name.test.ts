@@ -147,6 +147,19 @@ describe('a name without an address', () => {
   const check = (name: string, answers: boolean | null, sample?: Sample) =>
     checkNoAnswer(name, find(name, sample), answers);
 
+  it('stops at a daemon that does not run, and has the reason of a domain that is refused by now', () => {
+    const stopped = { servers: [daemon], domains: ['~corp.example'], isServing: false };
+    expect(check('db.corp.example', null, stopped)).toMatchObject({
+      ok: false,
+      detail: 'has no address: the daemon of this host, which has its domain, does not run',
+      remedy: 'systemctl enable --now cpn, or cpn run',
+    });
+    const refused: DomainReport = { ...report, state: 'refused', reason: 'not accepted' };
+    expect(check('db.corp.example', null, { servers: [daemon], reports: [refused] })).toMatchObject({
+      remedy: 'corp.example of network office is refused: not accepted',
+    });
+  });
+
   it('stops at the server of its domain', () => {
     expect(findDnsServer(find('db.corp.example'))).toBe(server);
     expect(check('db.corp.example', false)).toMatchObject({

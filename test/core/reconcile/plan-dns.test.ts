@@ -115,6 +115,14 @@ describe('our file for a resolver', () => {
     if (step?.do === 'set-dns') expect(revertOf(step)).toMatchObject({ ...removal, changes: [] });
   });
 
+  test('that is gone is read once more if its removal was not read', () => {
+    const none = { ...wanted, dns: null };
+    expect(planDns(none, bareHost)).toMatchObject([
+      { do: 'revert-dns', files: { program: 'dnsmasq', texts: { [path]: null } } },
+    ]);
+    expect(planDns({ ...none, ownsDns: false }, bareHost)).toEqual([]);
+  });
+
   test('follows the host to another resolver', () => {
     const moved: Actual = { ...written, dns: { ...resolver, program: 'unbound', folder: '/etc/unbound/local.d' } };
     const steps = planDns(wanted, moved);

@@ -263,13 +263,16 @@ describe('a host with dnsmasq', () => {
     set({ isServing: false });
     await run(simulated);
     expect(simulated.actual.dnsFiles).toEqual({});
-    expect(await reasons(simulated)).toEqual([expect.stringContaining('systemctl start cpn')]);
+    expect(await reasons(simulated)).toEqual([expect.stringContaining('systemctl enable --now cpn')]);
     set({ isServing: true });
     await run(simulated);
     const written = text();
     set({ isServing: false });
     expect((await run(simulated))?.changes).toEqual([]);
-    expect([text(), await reasons(simulated)]).toEqual([written, [expect.stringContaining('systemctl start cpn')]]);
+    expect([text(), await reasons(simulated)]).toEqual([
+      written,
+      [expect.stringContaining('systemctl enable --now cpn')],
+    ]);
   });
 
   it('gets other domains once a minute at most, but its own file back at once', async () => {
