@@ -40,7 +40,10 @@ export async function applyStep(run: Run, step: Step): Promise<void> {
     case 'remove-hosts':
       return writeHosts(step.link, null);
     case 'set-dns':
-      return step.files ? writeDropIns(step.files.texts, readerOf(run, step.files)) : setDns(run, step);
+      if (step.files === undefined) return setDns(run, step);
+      // systemd-resolved may have had the domains before, and may still resolve for some programs.
+      await revertDns(run, step.link);
+      return writeDropIns(step.files.texts, readerOf(run, step.files));
     case 'revert-dns':
       return step.files ? removeDropIns(step.files.texts, readerOf(run, step.files)) : revertDns(run, step.link);
     case 'open-port':

@@ -47,6 +47,16 @@ async function startDesk(): Promise<SimulatedHost> {
 }
 
 describe('setting options', () => {
+  it('forgets that the resolver refused the DNS settings if it names that option', async () => {
+    const simulated = await startDesk();
+    const refusedDns = { servers: [], domains: [], lost: [], failure: 'no', at: '2023-01-01T00:00:00.000Z' };
+    await simulated.tools.store.write({ ...(await simulated.state()), refusedDns });
+    await setOptions(simulated.tools, undefined, { ...none, options: { mtu: 1300 } });
+    expect((await simulated.state()).refusedDns).toEqual(refusedDns);
+    await setOptions(simulated.tools, undefined, { ...none, options: { dns: true } });
+    expect(await simulated.state()).not.toHaveProperty('refusedDns');
+  });
+
   it('changes what was named, on the host and on disk, and leaves the rest', async () => {
     const simulated = await startDesk();
     const changes = { ...none, options: { mtu: 1300, pin: 'strict' as const }, allowRoutes: [one] };

@@ -39,7 +39,14 @@ async function listActive(
   return new Set(wanted.filter((each) => running.includes(each) && (each !== 'NetworkManager' || hasDnsmasq())));
 }
 
-/** What Debian's unit of dnsmasq gives to `--conf-dir`; null for nothing. */
-export function configFolder(read: (path: string) => string): string | null {
-  return /^CONFIG_DIR=["']?([^"'\s]+)/m.exec(read('/etc/default/dnsmasq'))?.[1] ?? null;
+/** The command line that Debian's unit gives to dnsmasq. */
+export function dnsmasqArgs(read: (path: string) => string): string[] {
+  const text = read('/etc/default/dnsmasq');
+  const lastOf = (name: string) =>
+    [...text.matchAll(new RegExp(`^${name}=(["']?)(.*?)\\1\\s*$`, 'gm'))].at(-1)?.[2]?.trim() ?? '';
+  const [folder] = lastOf('CONFIG_DIR').split(/\s/);
+  const options = lastOf('DNSMASQ_OPTS')
+    .split(/\s+/)
+    .filter((word) => word !== '');
+  return [...(folder ? ['-7', folder] : []), ...options];
 }

@@ -47,16 +47,24 @@ export function readDnsmasq(argv: readonly string[], files: SettingsFiles): Stub
   };
 }
 
-/** The first folder of settings that a file of this name belongs to; null without any. */
-export function findDnsmasqFolder(argv: readonly string[], files: SettingsFiles, name: string): string | null {
-  const { settings } = readSettings(argv, files);
-  const folders = settings.flatMap(([option, value]) => {
+/** The folders of settings that a file of this name belongs to. */
+export function findDnsmasqFolders(argv: readonly string[], files: SettingsFiles, name: string): string[] {
+  return readSettings(argv, files).settings.flatMap(([option, value]) => {
     const [folder = ''] = value.split(',');
     return option === 'conf-dir' && folder.startsWith('/') && isTakenFrom(value)(name)
       ? [normalize(`${folder}/.`)]
       : [];
   });
-  return folders[0] ?? null;
+}
+
+/**
+ * The addresses without which it does not start: `--test` does not notice them, and an interface
+ * such as a bridge of docker may go while it runs.
+ */
+export function findBoundAddresses(argv: readonly string[], files: SettingsFiles): string[] {
+  const { settings } = readSettings(argv, files);
+  if (!settings.some(([name]) => name === 'bind-interfaces')) return [];
+  return settings.flatMap(([name, value]) => (name === 'listen-address' ? value.split(',') : []));
 }
 
 /** The domains that have settings of their own: `server=/corp.example/192.0.2.53`. */

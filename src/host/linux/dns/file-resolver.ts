@@ -2,20 +2,23 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { FileResolver, LinuxProgram, OtherDomain } from '../../../core/host-state/actual.ts';
 import { dropInFolders, findMark, nameDropIn, readDropIns } from '../../../core/names/drop-in.ts';
-import type { Address } from '../../../core/net/cidr.ts';
+import { type Address, tryParseAddress } from '../../../core/net/cidr.ts';
+import { isLoopback } from '../../../core/net/endpoint.ts';
 import type { Run } from '../../process/run.ts';
-import { configFolder, findActiveProgram } from './active-program.ts';
-import { findDnsmasqDomains, findDnsmasqFolder, findDomainsIn } from './dnsmasq.ts';
+import { dnsmasqArgs, findActiveProgram } from './active-program.ts';
+import { findBoundAddresses, findDnsmasqDomains, findDnsmasqFolders, findDomainsIn } from './dnsmasq.ts';
 import { hasLocalResolver, readOfRoot, rootsFiles } from './resolvers.ts';
 import type { SettingsFiles } from './settings.ts';
-import { findUnboundDomains, findUnboundFolder, findZonesIn } from './unbound.ts';
+import { findUnboundDomains, findUnboundFolders, findZonesIn } from './unbound.ts';
 
 /** How the settings of a program are read. */
 interface Reader {
   /** The command line that its unit gives it. */
   readonly argv: (files: SettingsFiles) => readonly string[];
-  /** The first folder that it reads a file of this name from; null without any. */
-  readonly findFolder: (argv: readonly string[], files: SettingsFiles, name: string) => string | null;
+  /** The folders that it reads a file of this name from. */
+  readonly findFolders: (argv: readonly string[], files: SettingsFiles, name: string) => readonly string[];
+  /** The addresses without which it does not start. */
+  readonly findBound: (argv: readonly string[], files: SettingsFiles) => readonly string[];
   /** The domains with settings of their own. */
   readonly findDomains: (argv: readonly string[], files: SettingsFiles) => readonly string[];
   /** Those in the text of one file. */
@@ -24,16 +27,16 @@ interface Reader {
   readonly remedy: string;
 }
 
-const dnsmasq = { findFolder: findDnsmasqFolder, findDomains: findDnsmasqDomains, findDomainsIn };
+const dnsmasq = {
+  ...{ findFolders: findDnsmasqFolders, findBound: findBoundAddresses },
+  ...{ findDomains: findDnsmasqDomains, findDomainsIn },
+};
 const [networkManagerFolder] = dropInFolders.NetworkManager;
 
 const readers: Readonly<Record<LinuxProgram, Reader>> = {
   dnsmasq: {
     ...dnsmasq,
-    argv: ({ read }) => {
-      const folder = configFolder(read);
-      return ['dnsmasq', ...(folder === null ? [] : ['-7', folder])];
-    },
+    argv: ({ read }) => ['dnsmasq', ...dnsmasqArgs(read)],
     remedy: 'add "conf-dir=/etc/dnsmasq.d/,*.conf" to /etc/dnsmasq.conf',
   },
   NetworkManager: {
@@ -42,7 +45,8 @@ const readers: Readonly<Record<LinuxProgram, Reader>> = {
     remedy: `it needs ${networkManagerFolder}`,
   },
   unbound: {
-    ...{ findFolder: findUnboundFolder, findDomains: findUnboundDomains, findDomainsIn: findZonesIn },
+    ...{ findFolders: findUnboundFolders, findBound: () => [] },
+    ...{ findDomains: findUnboundDomains, findDomainsIn: findZonesIn },
     argv: () => ['unbound'],
     remedy: 'add include-toplevel: "/etc/unbound/unbound.conf.d/*.conf" to /etc/unbound/unbound.conf',
   },
@@ -70,8 +74,9 @@ export async function findFileResolver(run: Run, link: string, own: readonly Add
   if (program === null) return { resolver: null, dnsFiles };
   const reader = readers[program];
   const argv = reader.argv(rootsFiles);
-  const stated = reader.findFolder(argv, rootsFiles, name) ?? '';
-  const folder = dropInFolders[program].includes(stated) ? stated : null;
+  const folder =
+    reader.findFolders(argv, rootsFiles, name).find((each) => dropInFolders[program].includes(each)) ?? null;
+  const missing = reader.findBound(argv, rootsFiles).find((each) => isMissing(each, own));
   const settled = reader.findDomains(argv, rootsFiles).map((domain): OtherDomain => ({ domain, link: null }));
   const others = [...settled, ...(folder === null ? [] : findOfNetworks(folder, link, reader))];
   const read = Object.entries(dnsFiles).filter(([path]) => dirname(path) === folder);
@@ -80,9 +85,17 @@ export async function findFileResolver(run: Run, link: string, own: readonly Add
     own: readDropIns(Object.fromEntries(read)),
     isRecent: read.some(([path]) => isChangedWithin(path, secondsBetweenChanges)),
     trouble:
-      folder === null ? `its ${program} reads no folder of cpn; ${reader.remedy}` : findTrouble(folder, name, link),
+      missing === undefined
+        ? findTrouble(folder, name, link, `its ${program} reads no folder of cpn; ${reader.remedy}`)
+        : `its ${program} could not start again: no interface has its listen-address ${missing}`,
   };
   return { resolver, dnsFiles };
+}
+
+/** Only for addresses that can be compared: another word counts as present. */
+function isMissing(text: string, own: readonly Address[]): boolean {
+  const address = tryParseAddress(text);
+  return address !== null && !isLoopback(address) && !own.includes(address);
 }
 
 /** The time between two changes of a file. */
@@ -107,7 +120,8 @@ function findOfNetworks(folder: string, link: string, { findDomainsIn }: Reader)
 }
 
 /** Why our file cannot be written; null if it can. */
-function findTrouble(folder: string, name: string, link: string): string | null {
+function findTrouble(folder: string | null, name: string, link: string, noFolder: string): string | null {
+  if (folder === null) return noFolder;
   const path = join(folder, name);
   try {
     const { uid, mode } = statSync(folder);

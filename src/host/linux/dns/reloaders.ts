@@ -3,7 +3,7 @@ import type { LinuxProgram } from '../../../core/host-state/actual.ts';
 import { dropInFolders } from '../../../core/names/drop-in.ts';
 import type { Reloader } from '../../drop-in-files.ts';
 import type { Run } from '../../process/run.ts';
-import { configFolder, isActive } from './active-program.ts';
+import { dnsmasqArgs, isActive } from './active-program.ts';
 import { findResolverSockets, rootsFiles } from './resolvers.ts';
 
 /** How a program of this host reads our files. */
@@ -20,8 +20,7 @@ export function reloaderOf(run: Run, program: LinuxProgram): Reloader {
   };
   switch (program) {
     case 'dnsmasq': {
-      const folder = configFolder(rootsFiles.read);
-      const check = () => run('dnsmasq', ['--test', ...(folder === null ? [] : ['-7', folder])]);
+      const check = () => run('dnsmasq', ['--test', ...dnsmasqArgs(rootsFiles.read)]);
       // SIGHUP makes it read only hosts files and the like. An inactive unit stays so.
       return { isRunning, check, reload: () => forgetStarts().then(() => systemctl('try-restart')), restore: revive };
     }

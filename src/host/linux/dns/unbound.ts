@@ -14,17 +14,17 @@ export function readUnbound(argv: readonly string[], files: SettingsFiles): Stub
   return { forwarders, isComplete };
 }
 
-/** The first included folder that a file of this name belongs to; null without any. */
-export function findUnboundFolder(argv: readonly string[], files: SettingsFiles, name: string): string | null {
+/** The included folders that a file of this name belongs to. */
+export function findUnboundFolders(argv: readonly string[], files: SettingsFiles, name: string): string[] {
   // unbound-checkconf reads this file.
-  if (findMain(argv) !== usualFile) return null;
+  if (findMain(argv) !== usualFile) return [];
   const named = (path: string): SettingsFiles => ({
     ...files,
     list: (folder) => (folder === dirname(path) ? [name] : []),
   });
   const isTaken = (path: string) => expand(path, named(path))?.includes(join(dirname(path), name)) === true;
-  const taken = readSettings(argv, files).included.find((path) => basename(path).includes('*') && isTaken(path));
-  return taken === undefined ? null : dirname(taken);
+  const { included } = readSettings(argv, files);
+  return included.filter((path) => basename(path).includes('*') && isTaken(path)).map(dirname);
 }
 
 /** The domains of its zones. */

@@ -1,9 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { MissingTool } from '../../../../src/core/errors/index.ts';
-import { configFolder, findActiveProgram, isActive } from '../../../../src/host/linux/dns/active-program.ts';
-import { findDnsmasqDomains, findDnsmasqFolder, findDomainsIn } from '../../../../src/host/linux/dns/dnsmasq.ts';
+import { dnsmasqArgs, findActiveProgram, isActive } from '../../../../src/host/linux/dns/active-program.ts';
+import {
+  findBoundAddresses,
+  findDnsmasqDomains,
+  findDnsmasqFolders,
+  findDomainsIn,
+} from '../../../../src/host/linux/dns/dnsmasq.ts';
 import type { SettingsFiles } from '../../../../src/host/linux/dns/settings.ts';
-import { findUnboundDomains, findUnboundFolder, findZonesIn } from '../../../../src/host/linux/dns/unbound.ts';
+import { findUnboundDomains, findUnboundFolders, findZonesIn } from '../../../../src/host/linux/dns/unbound.ts';
 import type { Run } from '../../../../src/host/process/run.ts';
 
 const name = 'cpn-cpn0.conf';
@@ -24,7 +29,7 @@ describe('the folder of dnsmasq', () => {
     ['nowhere', ['dnsmasq', '--conf-file=/dev/null'], { '/etc/dnsmasq.conf': 'conf-dir=/etc/dnsmasq.d\n' }, null],
     ['relative', ['dnsmasq', '-7', 'dnsmasq.d'], {}, null],
   ])('%s', (_, argv, texts, folder) => {
-    expect(findDnsmasqFolder(argv, filesOf(texts), name)).toBe(folder);
+    expect(findDnsmasqFolders(argv, filesOf(texts), name)[0] ?? null).toBe(folder);
   });
 });
 
@@ -42,7 +47,7 @@ describe('the folder of unbound', () => {
     ['not of another main file', ['unbound', '-c', '/etc/other'], 'include: "/etc/unbound/*.conf"\n', null],
     ['not without any', [], 'server:\n', null],
   ])('%s', (_, argv, text, folder) => {
-    expect(findUnboundFolder(argv, filesOf({ [main]: text, '/etc/other': text }), name)).toBe(folder);
+    expect(findUnboundFolders(argv, filesOf({ [main]: text, '/etc/other': text }), name)[0] ?? null).toBe(folder);
   });
 
   test('with the domains of its zones', () => {
@@ -105,10 +110,19 @@ describe('the program of a resolver is found by its unit', () => {
   });
 
   test.each([
-    ['CONFIG_DIR=/etc/dnsmasq.d,.dpkg-dist\n', '/etc/dnsmasq.d,.dpkg-dist'],
-    ['#CONFIG_DIR=/x\nCONFIG_DIR="/etc/dnsmasq.d,.dpkg-dist"\n', '/etc/dnsmasq.d,.dpkg-dist'],
-    ['#CONFIG_DIR=/x\n', null],
-  ])('with the folder that Debian sets: %j', (text, folder) => {
-    expect(configFolder(filesOf({ '/etc/default/dnsmasq': text }).read)).toBe(folder);
+    ['CONFIG_DIR=/etc/dnsmasq.d,.dpkg-dist\n', ['-7', '/etc/dnsmasq.d,.dpkg-dist']],
+    ['#CONFIG_DIR=/x\nCONFIG_DIR=/y\nCONFIG_DIR="/etc/dnsmasq.d,.dpkg-dist"\n', ['-7', '/etc/dnsmasq.d,.dpkg-dist']],
+    ["DNSMASQ_OPTS='--server=/corp.lan/192.0.2.53 -z'\n", ['--server=/corp.lan/192.0.2.53', '-z']],
+    ['#CONFIG_DIR=/x\n', []],
+  ])('with the command line that Debian sets: %j', (text, args) => {
+    expect(dnsmasqArgs(filesOf({ '/etc/default/dnsmasq': text }).read)).toEqual(args);
   });
+});
+
+test('the addresses without which dnsmasq does not start', () => {
+  const bound = (text: string) => findBoundAddresses(['dnsmasq'], filesOf({ '/etc/dnsmasq.conf': text }));
+  expect(bound('bind-interfaces\nlisten-address=127.0.0.1,172.18.0.1\nlisten-address=::1\n')).toEqual([
+    ...['127.0.0.1', '172.18.0.1', '::1'],
+  ]);
+  expect(bound('bind-dynamic\nlisten-address=172.18.0.1\n')).toEqual([]);
 });
