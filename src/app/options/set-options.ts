@@ -64,7 +64,7 @@ function arePortsAffected(
 /** Returns the state with the changes, after checking a move of the control plane. */
 async function applyChanges(tools: Tools, known: Joined, changes: ResolvedChanges): Promise<Joined> {
   const { refusedDns, ...changed } = withChanges(known, changes);
-  // Who names the option asks for another attempt.
+  // Naming the option requests another attempt.
   const next = refusedDns === undefined || changes.options.dns !== undefined ? changed : { ...changed, refusedDns };
   const { service: named, proxy = known.service.proxy, authorities } = changes;
   if ([named, changes.proxy, authorities].every((each) => each === undefined)) return next;
