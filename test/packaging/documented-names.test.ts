@@ -6,6 +6,7 @@ import { listUnits } from '../../packaging/tree.ts';
 import { completionFor } from '../../src/cli/commands/completion.ts';
 import { usualJoinFile } from '../../src/cli/input/join-file.ts';
 import { loadCommands } from '../../src/cli/parse/commands.ts';
+import { dropInFolders, nameDropIn } from '../../src/core/names/drop-in.ts';
 import { defaultFolders } from '../../src/host/open-host.ts';
 import { readUnit, wordsOf } from './unit-file.ts';
 
@@ -49,6 +50,7 @@ function listPaths(): string[] {
     ...[config, `${config}/IF.conf`, `${config}/cpn0.conf`, `${config}/wg0.conf`],
     ...[state, `${state}/IF.json`, `${state}/IF.json${previous}`, `${state}/former-memberships`, runtime],
     `${runtime}/serving/cpn0/192.168.50.0_24`,
+    ...Object.values(dropInFolders).flatMap((folders) => folders.map((each) => `${each}/${nameDropIn('IF')}`)),
     ...[usualJoinFile, '/etc/cpn', ...settingOf(plane, 'EnvironmentFile'), `~/.config/cpn/${login}`],
     ...folders.flatMap((folder) => [folder, `${folder}/${database}`, `${folder}.before`]),
     ...settingOf(plane, 'RuntimeDirectory').map((name) => `/run/${name}/api.sock`),

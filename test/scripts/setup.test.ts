@@ -65,14 +65,18 @@ it("runs npm with the machine's Node, next to which npm finds the machine's sett
   expect(installed()).not.toContain(own);
 });
 
-it('fetches systemd-resolved of the version of the installed library, once', async () => {
+it('fetches systemd-resolved of the version of the installed library, and unbound with its libraries, once', async () => {
   const project = join(folder, 'project');
   mkdirSync(join(project, 'scripts'), { recursive: true });
   copyFileSync(join(scripts, 'setup'), join(project, 'scripts/setup'));
   const tools = {
-    'apt-get': `echo "apt-get $*" >>'${folder}/installed'; [ "$1" = update ] || : >systemd-resolved.deb`,
+    'apt-get': `echo "apt-get $*" >>'${folder}/installed'; shift; for name; do : >"\${name%%=*}_1.deb"; done`,
+    'dpkg-deb': 'echo "adduser, libc6 (>= 2.36), libevent-2.1-7 (>= 2.1.8)"',
     'dpkg-query': 'printf 252.1-1',
-    dpkg: 'mkdir -p "$3" && echo program >"$3/resolvectl"',
+    dpkg: `case $2 in
+      *systemd*) mkdir -p "$3" && echo program >"$3/resolvectl" ;;
+      *) mkdir -p "$3/usr/sbin" && echo program >"$3/usr/sbin/unbound" ;;
+    esac`,
   };
   for (const [tool, script] of Object.entries(tools)) {
     writeFileSync(join(folder, 'bin', tool), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
@@ -81,8 +85,11 @@ it('fetches systemd-resolved of the version of the installed library, once', asy
   const argv = ['/bin/bash', join(project, 'scripts/setup'), 'lab'];
   for (let time = 0; time < 2; time++) await run(argv, { env: { ...process.env, PATH, CPN_SETUP: '' } });
   const downloads = installed().match(/^apt-get download .*/gm);
-  expect(downloads).toEqual(['apt-get download systemd-resolved=252.1-1']);
-  expect(readdirSync(join(project, '.cache'))).toEqual(['systemd-resolved']);
+  expect(downloads).toEqual([
+    'apt-get download systemd-resolved=252.1-1',
+    ...['apt-get download unbound', 'apt-get download libevent-2.1-7'],
+  ]);
+  expect(readdirSync(join(project, '.cache'))).toEqual(['systemd-resolved', 'unbound']);
   expect(readdirSync(join(project, '.cache/systemd-resolved'))).toEqual(['resolvectl', 'version']);
 });
 
