@@ -7,7 +7,7 @@ import { isLoopback } from '../../../core/net/endpoint.ts';
 import type { Run } from '../../process/run.ts';
 import { dnsmasqArgs, findActiveProgram } from './active-program.ts';
 import { findBoundAddresses, findDnsmasqDomains, findDnsmasqFolders, findDomainsIn } from './dnsmasq.ts';
-import { hasLocalResolver, readOfRoot, rootsFiles } from './resolvers.ts';
+import { findLocalResolver, readOfRoot, rootsFiles } from './resolvers.ts';
 import type { SettingsFiles } from './settings.ts';
 import { findUnboundDomains, findUnboundFolders, findZonesIn } from './unbound.ts';
 
@@ -70,7 +70,9 @@ export async function findFileResolver(run: Run, link: string, own: readonly Add
   const paths = Object.values(dropInFolders).flatMap((folders) => folders.map((each) => join(each, name)));
   const texts = paths.map((path): [string, string] => [path, readOfRoot(path)]);
   const dnsFiles = Object.fromEntries(texts.filter(([, text]) => findMark(text) === link));
-  const program = hasLocalResolver(own) ? await findActiveProgram(run) : null;
+  const local = findLocalResolver(own);
+  const mayBe = local === 'listening' || (local === 'silent' && Object.keys(dnsFiles).length > 0);
+  const program = mayBe ? await findActiveProgram(run) : null;
   if (program === null) return { resolver: null, dnsFiles };
   const reader = readers[program];
   const argv = reader.argv(rootsFiles);

@@ -77,13 +77,18 @@ function isHere(address: Address, own: readonly Address[]): boolean {
 }
 
 /**
- * True if the first server of resolv.conf(5) is on this host, and neither systemd-resolved nor the
- * program of a user. A resolver that reads its settings again listens nowhere for a moment.
+ * Whether the first server of resolv.conf(5) is on this host, and neither systemd-resolved nor the
+ * program of a user; null if not. One that reads its settings again is silent for a moment.
  */
-export function hasLocalResolver(own: readonly Address[], files: Pick<ResolverFiles, 'read'> = ofThisHost): boolean {
+export function findLocalResolver(
+  own: readonly Address[],
+  files: Pick<ResolverFiles, 'read'> = ofThisHost,
+): 'listening' | 'silent' | null {
   const [address] = parseResolvers(files.read('/etc/resolv.conf'));
-  if (address === undefined || !isHere(address, own) || isOfResolved(address, files)) return false;
-  return findListening(readSockets(files), address, 53).stranger === null;
+  if (address === undefined || !isHere(address, own) || isOfResolved(address, files)) return null;
+  const { inodes, stranger } = findListening(readSockets(files), address, 53);
+  if (stranger !== null) return null;
+  return inodes.length > 0 ? 'listening' : 'silent';
 }
 
 /** The sockets that receive the queries of this host, by inode. Empty if none is on this host. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseAddress } from '../../../../src/core/net/cidr.ts';
 import {
-  hasLocalResolver,
+  findLocalResolver,
   type OwnerCache,
   type ResolverFiles,
   readResolvers,
@@ -57,15 +57,15 @@ describe('a local resolver', () => {
   const published = { '/run/systemd/resolve/resolv.conf': 'nameserver 192.0.2.53\n' };
 
   it.each([
-    ['at the first server', { ...glibc('127.0.0.1', '192.0.2.53'), ...udp(stub) }, true],
-    ['at a stub of another program', { ...glibc('127.0.0.53'), ...udp('3500007F:0035') }, true],
-    ['listens nowhere for a moment', glibc('127.0.0.1'), true],
-    ['is not on another host', glibc('192.0.2.53'), false],
-    ['is not at the second server', { ...glibc('192.0.2.53', '127.0.0.1'), ...udp(stub) }, false],
-    ['is not systemd-resolved', { ...glibc('127.0.0.53'), ...udp('3500007F:0035'), ...published }, false],
-    ['is not that of a user', { ...glibc('127.0.0.1'), ...udp(stub, 1000) }, false],
-  ])('%s', (_, texts, isThere) => {
-    expect(hasLocalResolver(own, hostOf(texts))).toBe(isThere);
+    ['listens at the first server', { ...glibc('127.0.0.1', '192.0.2.53'), ...udp(stub) }, 'listening'],
+    ['is at a stub of another program', { ...glibc('127.0.0.53'), ...udp('3500007F:0035') }, 'listening'],
+    ['listens nowhere for a moment', glibc('127.0.0.1'), 'silent'],
+    ['is not on another host', glibc('192.0.2.53'), null],
+    ['is not at the second server', { ...glibc('192.0.2.53', '127.0.0.1'), ...udp(stub) }, null],
+    ['is not systemd-resolved', { ...glibc('127.0.0.53'), ...udp('3500007F:0035'), ...published }, null],
+    ['is not that of a user', { ...glibc('127.0.0.1'), ...udp(stub, 1000) }, null],
+  ])('%s', (_, texts, found) => {
+    expect(findLocalResolver(own, hostOf(texts))).toBe(found);
   });
 });
 
