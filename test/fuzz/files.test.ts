@@ -38,7 +38,7 @@ fuzz("nothing that a control plane sends gets into the input of the host's tools
 
 /** A line of a file for dnsmasq, unbound or macOS. */
 const dropInLine =
-  /^(server=\/[a-z0-9._-]+\/[\da-f.:]+(#553)?|rebind-domain-ok=\/[a-z0-9._-]+\/|nameserver [\da-f.:]+|port 553|server:|forward-zone:| {2}[a-z-]+: "[a-z0-9._-]+"( transparent)?| {2}forward-addr: [\da-f.:]+(@553)?)$/;
+  /^(server=\/[a-z0-9._-]+\/[\da-f.:]+(#553)?|rebind-domain-ok=\/[a-z0-9._-]+\/|nameserver [\da-f.:]+|port 553|server:|forward-zone:| {2}do-not-query-localhost: no| {2}[a-z-]+: "[a-z0-9._-]+"( transparent)?| {2}forward-addr: [\da-f.:]+(@553)?)$/;
 
 /** Every line has one address, and one name below the program's own domain. */
 function expectOnlyNames(block: string): void {

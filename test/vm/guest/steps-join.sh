@@ -132,7 +132,7 @@ see_names() {
 # systemd-resolved of this host is on the bus of that namespace too, and has other interfaces with the same numbers.
 see_no_names_far() {
   far reconcile
-  far status far0 | grep 'corp.example .* it needs systemd-resolved'
+  far status far0 | grep 'corp.example .* it needs a local resolver'
 }
 
 # As on a host that never had systemd-resolved.
@@ -145,7 +145,7 @@ resolve_nothing() {
   # Neither the end of the daemon nor its start starts the resolver.
   systemctl restart cpn
   equals "$(systemctl is-active systemd-resolved || true)" inactive
-  cpn status cpn0 | grep 'corp.example .* it needs systemd-resolved'
+  cpn status cpn0 | grep 'corp.example .* it needs a local resolver'
   cpn doctor
   cpn plan cpn0
   cmp /etc/resolv.conf $mine/plain
