@@ -50,7 +50,7 @@ export function isRecognized(found: LinkDnsSettings | null, servers: readonly Dn
   return found.servers.every((each) => known.includes(each)) && found.domains.every((each) => each.startsWith('~'));
 }
 
-/** The file that stays for now, and why another one is not written. */
+/** The settings that our file keeps for now, with the reason. */
 export interface KeptFile {
   /** Null for no file. */
   readonly dns: DomainServers | null;

@@ -60,8 +60,8 @@ export interface FoundFiles {
 }
 
 /**
- * Finds the program that resolves names for this host, if it reads a folder of settings, and our
- * files, also those that it does not read.
+ * Finds the program that resolves names for this host, if it reads a folder of settings. Finds all
+ * files of ours too, because an earlier resolver may have left one.
  *
  * @param own the addresses of this host
  */
