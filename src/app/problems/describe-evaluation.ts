@@ -4,6 +4,7 @@ import { findRelays, peerStateOf } from '../../core/health/peer-health.ts';
 import { findNeverAnswered, findUnanswered } from '../../core/health/unanswered.ts';
 import type { Peer } from '../../core/map/model.ts';
 import { ownKeys } from '../../core/map/own-peer.ts';
+import { resolveLabels } from '../../core/names/hosts-label.ts';
 import { addressesOf } from '../../core/names/resolved-names.ts';
 import { hostPrefix } from '../../core/net/cidr.ts';
 import { formatEndpoint } from '../../core/net/endpoint.ts';
@@ -177,6 +178,7 @@ function describePeers(
   const { map } = state.membership;
   const relays = findRelays(map, desired.config.peers);
   const names = new Map(map.peers.map(({ publicKey, name }) => [publicKey, name]));
+  const labels = resolveLabels(map.peers, state.labels);
   return map.peers
     .filter((peer) => !own.includes(peer.publicKey))
     .map((peer) => {
@@ -199,7 +201,8 @@ function describePeers(
       return {
         id: peer.id,
         name: peer.name,
-        label: peer.label ?? null,
+        label: labels.get(peer.id)?.label ?? '',
+        labelTaken: labels.get(peer.id)?.taken ?? null,
         type: peer.type,
         publicKey: peer.publicKey,
         address: peer.address,

@@ -76,8 +76,10 @@ export type RulesStatus =
 export interface PeerStatus {
   readonly id: PeerId;
   readonly name: string;
-  /** The label by which hosts resolve it, if the service gives one. */
-  readonly label: string | null;
+  /** The DNS label by which this host resolves it. */
+  readonly label: string;
+  /** The label of its name, and the peer that has it on this host instead; null for none. */
+  readonly labelTaken: { readonly label: string; readonly by: string } | null;
   readonly type: string;
   readonly publicKey: string;
   readonly address: string;

@@ -61,7 +61,7 @@ export function statusToJson(status: NetworkStatus) {
     peers: status.peers.map((peer) => ({
       id: peer.id,
       name: peer.name,
-      ...(peer.label !== null && { dns_label: peer.label }),
+      dns_label: peer.label,
       type: peer.type,
       public_key: peer.publicKey,
       address: peer.address,
@@ -272,7 +272,7 @@ function foldFacts(facts: string, columns: number | null): string {
   return fold(held, columns).replaceAll('\u00a0', ' ');
 }
 
-/** Adds lines below peers with a pin mismatch, an endpoint choice or an unused endpoint. */
+/** Adds lines below peers: a taken label, a pin mismatch, addresses, and an unused endpoint. */
 function withMismatches(
   format: (rows: readonly Cell[][]) => string,
   rows: readonly Cell[][],
@@ -289,10 +289,15 @@ function withMismatches(
 
 function describeMismatches(peer: PeerStatus): string[] {
   return [
+    ...(peer.labelTaken === null ? [] : [yellow(`  ${describeTaken(peer, peer.labelTaken)}`)]),
     ...(peer.claim === null ? [] : [red(`  ${peer.pin}: ${printable(peer.claim)}`)]),
     ...(peer.endpointChoice === null ? [] : [dim(`  ${describeChoice(peer.endpointChoice)}`)]),
     ...(peer.endpointRefused === null ? [] : [yellow(`  endpoint not used: ${printable(peer.endpointRefused)}`)]),
   ];
+}
+
+function describeTaken({ label }: PeerStatus, { label: own, by }: NonNullable<PeerStatus['labelTaken']>): string {
+  return printable(`DNS name ${label}: the DNS name ${own} is of ${by}`);
 }
 
 function describeChoice({ name, addresses }: NonNullable<PeerStatus['endpointChoice']>): string {
@@ -307,7 +312,7 @@ const peerHeader = ['peer', 'type', 'address', 'state', 'handshake', 'endpoint',
 function peerRow(peer: PeerStatus, now: Date, { received, sent }: PeerRates): Cell[] {
   const paint = { connected: green, relayed: dim, idle: dim, stale: red, never: yellow }[peer.state];
   return [
-    nameWithLabel({ id: peer.id, name: peer.name, ...(peer.label !== null && { label: peer.label }) }),
+    nameWithLabel(peer),
     peer.type,
     peer.address,
     [peer.state, paint],

@@ -65,6 +65,34 @@ export function keepLabels(
   return [...after, ...kept.filter(({ peer }) => !named.has(peer))];
 }
 
+/** The DNS label of a peer on this host. */
+export interface ResolvedLabel {
+  readonly label: string;
+  /** The label of the peer's name, and the name of the peer that has it instead; null for none. */
+  readonly taken: { readonly label: string; readonly by: string } | null;
+}
+
+/** The current label of each peer. See {@link assignLabels}. */
+export function resolveLabels(
+  peers: readonly NamedPeer[],
+  held: readonly PeerLabels[],
+): ReadonlyMap<PeerId, ResolvedLabel> {
+  const assigned = assignLabels(peers, held);
+  const byId = new Map(peers.map((each) => [each.id, each]));
+  const owners = new Map(
+    assigned.flatMap(({ peer, labels }) => labels.map((label) => [label, byId.get(peer)] as const)),
+  );
+  const current = new Map(assigned.map(({ peer, labels: [label] }) => [peer, label]));
+  return new Map(
+    peers.map((each) => {
+      const own = ownLabel(each, 'peer');
+      const owner = owners.get(own);
+      const taken = owner === undefined || owner === each ? null : { label: own, by: owner.name };
+      return [each.id, { label: current.get(each.id) ?? own, taken }];
+    }),
+  );
+}
+
 /** Derives the label from a name. */
 export type LabelRule = (name: string) => string;
 
@@ -93,15 +121,20 @@ function suffixed(name: string, suffix: number, label: string, rule: LabelRule):
   return rule(whole) === label && [...whole].length <= 120 ? whole : label;
 }
 
-function chooseLabel({ id, name, label: given }: NamedPeer, kind: string, isFree: (label: string) => boolean): string {
-  const label = given ?? (toLabel(name) || toLabel(`${kind}-${id}`));
-  const suffix = cutLabel(toLabel(String(id)), longestId) || 'other';
+function chooseLabel(named: NamedPeer, kind: string, isFree: (label: string) => boolean): string {
+  const label = ownLabel(named, kind);
+  const suffix = cutLabel(toLabel(String(named.id)), longestId) || 'other';
   let chosen = label;
   // Each round creates another label, so there are at most as many rounds as taken labels.
   for (let round = 1; !isFree(chosen); round += 1) {
     chosen = append(label, round === 1 ? suffix : `${suffix}-${round}`);
   }
   return chosen;
+}
+
+/** The label before it is compared with others. */
+function ownLabel({ id, name, label }: NamedPeer, kind: string): string {
+  return label ?? (toLabel(name) || toLabel(`${kind}-${id}`));
 }
 
 function append(label: string, suffix: string): string {

@@ -96,6 +96,11 @@ describe('a name that a service gives to another peer', () => {
       `10.77.0.3 db-3${suffix} web${suffix}`,
     ]);
     expect((await passNetwork(simulated.tools, 'cpn0', noUpdate, confirming))?.changes).toEqual([]);
+    const evaluation = await evaluateNetwork(simulated.tools, await simulated.state());
+    expect(describeEvaluation(evaluation, noNotes, 0).peers).toMatchObject([
+      { name: 'old', label: 'old', labelTaken: null },
+      { name: 'db', label: 'db-3', labelTaken: { label: 'db', by: 'old' } },
+    ]);
     await applyMap(simulated, named('"5"', [3, 'db']));
     expect(linesOf(simulated)).toEqual([`10.77.0.3 db${suffix} db-3${suffix} web${suffix}`]);
   });

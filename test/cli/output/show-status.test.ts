@@ -10,7 +10,8 @@ import { address, prefix } from '../../core/samples.ts';
 const peer: PeerStatus = {
   id: 1,
   name: 'edge-1',
-  label: null,
+  label: 'edge-1',
+  labelTaken: null,
   type: 'connector',
   publicKey: 'K1',
   address: '10.77.0.1',
@@ -255,10 +256,18 @@ describe('the status as text', () => {
   it('has the name by which hosts resolve a peer next to its own', () => {
     const peers = [
       { ...peer, name: '北京-web', label: 'beijing-web' },
-      { ...peer, name: 'Zoë' },
-      { ...peer, name: 'Web' },
+      { ...peer, name: 'Zoë', label: 'zo' },
+      { ...peer, name: 'Web', label: 'web' },
     ];
     expect(statusToText({ ...office, peers }, now)).toMatch(/\n北京-web \(beijing-web\) .*\nZoë \(zo\) .*\nWeb {2}/);
+  });
+
+  it('has the peer that a DNS name is of, if another peer has the name', () => {
+    const taken = { label: 'web-1', by: 'database' };
+    const peers = [{ ...peer, name: 'web-1', label: 'web-1-4', labelTaken: taken }, peer];
+    const line = '\n  DNS name web-1-4: the DNS name web-1 is of database\nedge-1 ';
+    expect(statusToText({ ...office, peers }, now, 60)).toContain(line);
+    expect(statusToJson({ ...office, peers }).peers).toMatchObject([{ dns_label: 'web-1-4' }, { dns_label: 'edge-1' }]);
   });
 
   it('fits a terminal of 80 columns, with keys shortened and names cut', () => {
