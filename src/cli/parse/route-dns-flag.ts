@@ -1,8 +1,9 @@
 import type { AdminService } from '../../api/admin-service.ts';
 import type { RouteDns } from '../../contract/network.ts';
 import { InvalidValue, WrongUsage } from '../../core/errors/index.ts';
-import { parseDomain } from '../../core/names/domain.ts';
-import { parseAddress, parsePrefix } from '../../core/net/cidr.ts';
+import { findMistake, parseDomain } from '../../core/names/domain.ts';
+import { parseDnsServer } from '../../core/names/route-dns.ts';
+import { parsePrefix } from '../../core/net/cidr.ts';
 import type { Flag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 
@@ -34,23 +35,30 @@ export async function requireRouteDns(service: AdminService): Promise<void> {
 }
 
 function parseEntry(text: string, name: string): RouteDns {
-  const [, route, list] = /^([^=]*)=(.*)$/s.exec(text) ?? [];
+  const [, prefix, list] = /^([^=]*)=(.*)$/s.exec(text) ?? [];
   const example = 'write it like 192.168.50.0/24=192.168.50.53,corp.example';
-  if (route === undefined || list === undefined) throw new InvalidValue(name, text, 'has no "="', example);
+  const refuse = (rule: string, remedy = example) => new InvalidValue(name, text, rule, remedy);
+  if (prefix === undefined || list === undefined) throw refuse('has no "="');
+  if (prefix.trim() === '') throw refuse('names no route');
   const items = list.split(',').map((item) => item.trim());
-  const isServer = (item: string) => /^[\d.]+$|:/.test(item);
-  const entry = {
-    route: parsePrefix(route.trim(), name),
-    dns_servers: items.filter(isServer).map((item) => String(parseAddress(item, name))),
-    domains: items.filter((item) => !isServer(item)).map((item) => parseDomain(item, name)),
+  const given = items.filter((item) => item !== '');
+  const [servers, domains] = [given.filter(isServer), given.filter((item) => !isServer(item))];
+  if (given.length === 0) throw refuse('names no DNS server and no domain');
+  if (given.length < items.length) throw refuse('has an empty item');
+  if (servers.length === 0) throw refuse('names no DNS server');
+  if (domains.length === 0) throw refuse('names no domain');
+  if (servers.length > mostServers) throw refuse(`names ${servers.length} DNS servers`, `give ${mostServers} at most`);
+  if (domains.length > mostDomains) throw refuse(`names ${domains.length} domains`, `give ${mostDomains} at most`);
+  const route = parsePrefix(prefix.trim(), name);
+  return {
+    route,
+    dns_servers: servers.map((item) => String(parseDnsServer(item, name, route))),
+    domains: domains.map((item) => parseDomain(item, name)),
   };
-  if (entry.dns_servers.length === 0) throw new InvalidValue(name, text, 'names no DNS server', example);
-  if (entry.domains.length === 0) throw new InvalidValue(name, text, 'names no domain', example);
-  if (entry.dns_servers.length > mostServers) {
-    throw new InvalidValue(name, text, `names ${entry.dns_servers.length} DNS servers`, `give ${mostServers} at most`);
-  }
-  if (entry.domains.length > mostDomains) {
-    throw new InvalidValue(name, text, `names ${entry.domains.length} domains`, `give ${mostDomains} at most`);
-  }
-  return entry;
+}
+
+/** True for anything with an address in it, such as a URL. */
+function isServer(item: string): boolean {
+  const text = (findMistake(item)?.rest ?? item).replace(/\/[0-9]+$/, '');
+  return /^[0-9.]+$|:/.test(text);
 }

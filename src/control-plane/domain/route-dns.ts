@@ -1,8 +1,9 @@
 import type { RouteDns } from '../../contract/network.ts';
 import { InvalidValue } from '../../core/errors/index.ts';
 import { parseDomain } from '../../core/names/domain.ts';
+import { parseDnsServer } from '../../core/names/route-dns.ts';
 import { isReserved } from '../../core/names/split-dns.ts';
-import { covers, familyOf, type Prefix, parseAddress, parsePrefix } from '../../core/net/cidr.ts';
+import { type Prefix, parsePrefix } from '../../core/net/cidr.ts';
 import type { ReadField } from './field-rules.ts';
 
 /**
@@ -32,7 +33,7 @@ export function readRouteDns(
       }
       entryOf.set(route, index);
       const dns_servers = entry.dns_servers.map((text, place) =>
-        parseServer(text, `${at}.dns_servers.${place}`, route),
+        parseDnsServer(text, `${at}.dns_servers.${place}`, route),
       );
       const twice = dns_servers.findIndex((server, place) => dns_servers.indexOf(server) !== place);
       if (twice !== -1) {
@@ -67,11 +68,4 @@ function parseRoute(text: string, field: string, routes: readonly Prefix[] | nul
   if (routes === null || routes.includes(route)) return route;
   const remedy = `its routes are ${routes.join(', ') || 'none'}; add the route, or leave this entry out`;
   throw new InvalidValue(field, text, 'is not a route of the network', remedy);
-}
-
-function parseServer(text: string, field: string, route: Prefix): string {
-  const server = parseAddress(text, field);
-  if (familyOf(server) !== 4) throw new InvalidValue(field, text, 'is not an IPv4 address');
-  if (covers(route, server)) return server;
-  throw new InvalidValue(field, text, `is outside the route ${route}`, 'give a DNS server in the route');
 }

@@ -220,8 +220,44 @@ describe('cpn network', () => {
       [['corp.example'], `--route-dns "corp.example" has no "="; ${like}`],
       [['192.168.50.0/24=corp.example'], `names no DNS server; ${like}`],
       [['192.168.50.0/24=192.168.50.53'], `names no domain; ${like}`],
-      [['192.168.50.0/24='], '--route-dns "" is no domain'],
-      [['192.168.50.7/24=192.168.50.53,corp.example'], '--route-dns "192.168.50.7/24" has host bits set'],
+      [['192.168.50.0/24='], `--route-dns "192.168.50.0/24=" names no DNS server and no domain; ${like}`],
+      [['192.168.50.0/24=, ,'], `names no DNS server and no domain; ${like}`],
+      [['192.168.50.0/24=192.168.50.53,,corp.example'], `has an empty item; ${like}`],
+      [['=192.168.50.53,corp.example'], `--route-dns "=192.168.50.53,corp.example" names no route; ${like}`],
+      [
+        ['192.168.50.0=192.168.50.53,corp.example'],
+        '--route-dns "192.168.50.0" is not an address range; write it like',
+      ],
+      ...(
+        [
+          ['https://192.168.50.53', 'is a URL'],
+          ['https://192.168.50.53:853/dns-query', 'is a URL'],
+          ['192.168.50.53:53', 'has a port'],
+          ['192.168.50.53/32', 'is an address range'],
+        ] as const
+      ).map(([server, rule]): [string[], string] => [
+        [`192.168.50.0/24=${server},corp.example`],
+        `--route-dns "${server}" ${rule}; write 192.168.50.53; hosts send queries to port 53`,
+      ]),
+      [
+        ['192.168.50.0/24=fd00::53,corp.example'],
+        '--route-dns "fd00::53" is not an IPv4 address; give a DNS server in',
+      ],
+      [['192.168.50.0/24=10.0.0.1,a.example'], '"10.0.0.1" is outside the route 192.168.50.0/24; give a DNS server in'],
+      ...(
+        [
+          ['*.corp.example', 'is a wildcard'],
+          ['https://corp.example/x', 'is a URL'],
+          ['corp.example:53', 'has a port'],
+        ] as const
+      ).map(([domain, rule]): [string[], string] => [
+        [`192.168.50.0/24=192.168.50.53,${domain}`],
+        `--route-dns "${domain}" ${rule}; write corp.example, which includes all names below it`,
+      ]),
+      [
+        ['192.168.50.7/24=192.168.50.53,corp.example'],
+        '--route-dns "192.168.50.7/24" has host bits set; you probably mean 192.168.50.0/24',
+      ],
       [['192.168.50.0/24=192.168.50.530,corp.example'], '--route-dns "192.168.50.530" is not an IP address'],
       [['192.168.50.0/24=192.168.50.53,corp'], '--route-dns "corp" has one label'],
       [['192.168.50.0/24=10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4,a.example'], 'names 4 DNS servers; give 3 at most'],

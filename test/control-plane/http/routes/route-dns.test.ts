@@ -77,6 +77,16 @@ describe('domains behind routes', () => {
     expect((await read(id)).body.data.route_dns).toEqual([shop]);
   });
 
+  test('may have each address of a /31 and of a /32 as DNS servers', async () => {
+    const [pair, single] = ['192.168.50.2/31', '192.168.60.7/32'];
+    const route_dns = [
+      { ...office, route: pair, dns_servers: ['192.168.50.2', '192.168.50.3'] },
+      { ...shop, route: single, dns_servers: ['192.168.60.7'] },
+    ];
+    const id = await make({ routes: [pair, single], route_dns });
+    expect((await read(id)).body.data.route_dns).toEqual(route_dns);
+  });
+
   test('may come with their route in one change', async () => {
     const id = await makeNetwork(plane, token);
     const { status, body } = await change(id, { add_routes: [lan], route_dns: [office] });
@@ -141,7 +151,31 @@ describe('a 422 names the entry and the value', () => {
       'a server with IPv6',
       [{ ...office, dns_servers: ['fd00::53'] }],
       'route_dns.0.dns_servers.0',
-      '"fd00::53" is not an IPv4 address',
+      '"fd00::53" is not an IPv4 address; give a DNS server in the route',
+    ],
+    [
+      'a server with a port',
+      [{ ...office, dns_servers: ['192.168.50.53:53'] }],
+      'route_dns.0.dns_servers.0',
+      '"192.168.50.53:53" has a port; write 192.168.50.53; hosts send queries to port 53',
+    ],
+    [
+      'the network address',
+      [{ ...office, dns_servers: ['192.168.50.53', '192.168.50.0'] }],
+      'route_dns.0.dns_servers.1',
+      '"192.168.50.0" is the network address of 192.168.50.0/24; give a DNS server in the route',
+    ],
+    [
+      'the broadcast address',
+      [{ ...office, dns_servers: ['192.168.50.255'] }],
+      'route_dns.0.dns_servers.0',
+      '"192.168.50.255" is the broadcast address of 192.168.50.0/24; give a DNS server in the route',
+    ],
+    [
+      'a wildcard',
+      [{ ...office, domains: ['*.corp.example'] }],
+      'route_dns.0.domains.0',
+      '"*.corp.example" is a wildcard; write corp.example, which includes all names below it',
     ],
     [
       'a domain twice',
