@@ -90,7 +90,7 @@ const TABLE: readonly Rule[] = [
   // What the rooms of `app/` share. Use cases import the rooms beneath them, and never each other.
   { files: 'src/app/*', may: APP, types: APP_TYPES },
   { files: 'src/app/reconcile/*', may: [...APP, 'src/app/reconcile/names/'], types: APP_TYPES },
-  { files: 'src/app/reconcile/names/', may: [...APP, 'tldts'], types: APP_TYPES },
+  { files: 'src/app/reconcile/names/', may: APP, types: APP_TYPES },
   { files: 'src/app/lan/', may: [...APP, 'src/app/reconcile/'], types: APP_TYPES },
   { files: 'src/app/problems/', may: [...APP, 'src/app/reconcile/', 'src/app/lan/'], types: APP_TYPES },
   { files: 'src/app/rotation/', may: [...APP, 'src/app/reconcile/', 'src/app/lan/'], types: APP_TYPES },
@@ -282,6 +282,7 @@ const TABLE: readonly Rule[] = [
     files: 'src/core/names/',
     may: [...BASICS, 'src/core/net/', 'src/core/map/', 'node:url'],
     types: ['src/core/host-state/'],
+    lazily: ['tldts'],
   },
   { files: 'src/core/host-state/', may: [...BASICS, 'src/core/net/'] },
   { files: 'src/core/pins/', may: [...BASICS, 'src/core/net/', 'src/core/map/'] },

@@ -1,5 +1,6 @@
 import { rm, symlink, writeFile } from 'node:fs/promises';
 import { join as joinPath } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startDaemon } from '../lab/daemon.ts';
 import { DnsServer } from '../lab/dns.ts';
@@ -27,8 +28,13 @@ beforeAll(async () => {
   await join(office, connector, '--type', 'connector', '--endpoint', `${connector.address}:51820`);
   laptop = await lab.addHost('laptop', { address: '203.0.113.22/24' });
   await startResolved(laptop, { servers: ['203.0.113.53'] });
-  const routeDns = `192.168.50.0/24=${server},co.uk,corp.example`;
+  const routeDns = `192.168.50.0/24=${server},uk.example,corp.example`;
   await controlPlane.cpn(['network', 'update', 'office', '--route-dns', routeDns]);
+  // An earlier control plane took public suffixes.
+  const database = new DatabaseSync(joinPath(controlPlane.host.folder, 'data', 'control-plane.db'));
+  database.exec("UPDATE networks SET route_dns = replace(route_dns, 'uk.example', 'co.uk')");
+  database.close();
+  await controlPlane.cpn(['network', 'update', 'office', '--description', 'changed']);
   await join(office, laptop, '--endpoint', `${laptop.address}:51820`);
   await connector.cpn(['reconcile']);
   expect(await laptop.ping(server, patiently)).toMatchObject({ received: 1 });

@@ -6,6 +6,8 @@ import { comparePeerIds, type Id, type PeerId } from '../../core/map/model.ts';
 import { ownKeys } from '../../core/map/own-peer.ts';
 import { serviceTimeOf } from '../../core/map/service-time.ts';
 import { chooseLabels } from '../../core/names/hosts-label.ts';
+import { findPublicSuffixes } from '../../core/names/public-suffixes.ts';
+import { routeDnsOf } from '../../core/names/route-dns.ts';
 import { type Address, covers, type Prefix } from '../../core/net/cidr.ts';
 import { findDevicePaths } from '../../core/paths/device-paths.ts';
 import { added, type Change, updated } from '../../core/reconcile/change.ts';
@@ -21,7 +23,6 @@ import { isJoined } from '../select.ts';
 import { secondsNow, type Tools } from '../tools.ts';
 import { findSelf, othersOf, planInputs, recallRoutes } from './desire-network.ts';
 import { findUnreachable } from './find-unreachable.ts';
-import { findPublicSuffixes } from './names/public-suffixes.ts';
 import { isComplete, observeOptionsFor } from './observe-options.ts';
 import { readEarlier } from './route-constraints.ts';
 
@@ -90,6 +91,7 @@ export async function evaluateNetwork(
   const { device, timeouts: _, ...observed } = actual;
   const serviceTime = await readServiceTime(tools, state);
   const expired = findExpired(state, serviceTime);
+  const provided = state.membership;
   const inputs = {
     ...{ state, observed, text, saved, applied: applied ?? null, disallowed, expired },
     others: othersOf(state, states),
@@ -97,7 +99,7 @@ export async function evaluateNetwork(
     silent,
     earlier: await readEarlier(tools, state, states),
     label: labelNetwork(state, states),
-    suffixes: await findPublicSuffixes(state.membership),
+    suffixes: await findPublicSuffixes(routeDnsOf(provided.map, provided.text).flatMap(({ domains }) => domains)),
     refusedDns: findRefusedDns(state, tools.now().getTime()),
     paths: paths ?? findPresentPaths(state, device, secondsNow(tools)),
   };

@@ -10,11 +10,13 @@ import type { ReadField } from './field-rules.ts';
  * Parses the domains behind routes. Each route has one entry, and each domain is in one.
  *
  * @param routes of the network; null if they break a rule, so that none is checked against them
+ * @param isPublicSuffix from loadPublicSuffixes
  */
 export function readRouteDns(
   read: ReadField,
   entries: readonly RouteDns[],
   routes: readonly Prefix[] | null,
+  isPublicSuffix: (domain: string) => boolean,
 ): RouteDns[] {
   const entryOf = new Map<Prefix, number>();
   const routeOf = new Map<string, Prefix>();
@@ -44,6 +46,10 @@ export function readRouteDns(
         const domain = parseDomain(text, field);
         if (isReserved(domain)) {
           throw new InvalidValue(field, text, 'is reserved', 'give a domain that the DNS servers of the LAN have');
+        }
+        if (isPublicSuffix(domain)) {
+          const rule = 'is a public suffix, under which anyone may register names';
+          throw new InvalidValue(field, text, rule, `give a domain below it, such as corp.${domain}`);
         }
         const other = routeOf.get(domain);
         if (other !== undefined) {

@@ -1,4 +1,5 @@
 import type { ChangeNetwork, CreateNetwork, Network, NetworkSummary, RouteDns } from '../../contract/network.ts';
+import { loadPublicSuffixes } from '../../core/names/public-suffixes.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
 import type { Caller } from '../domain/caller.ts';
 import { readFields } from '../domain/field-rules.ts';
@@ -26,7 +27,7 @@ export async function listNetworks({ db }: Context, caller: Caller, slice: Slice
 }
 
 export async function createNetwork(context: Context, caller: Caller, asked: CreateNetwork): Promise<Network> {
-  const { range, routes, route_dns } = readNewNetwork(context, asked);
+  const { range, routes, route_dns } = await readNewNetwork(context, asked);
   const { name, description = '', spread = false } = asked;
   const fields = { name, description, range, routes, spread, route_dns };
   return transact(context.db, async (transaction) => {
@@ -56,14 +57,15 @@ interface NewNetwork {
 }
 
 /** Parses range, routes and domains of a new network; a missing range is null. */
-export function readNewNetwork(context: Context, asked: CreateNetwork): NewNetwork;
-export function readNewNetwork(context: Context, asked: Partial<CreateNetwork>): object;
-export function readNewNetwork({ allowPublicRoutes }: Context, asked: Partial<CreateNetwork>): object {
+export function readNewNetwork(context: Context, asked: CreateNetwork): Promise<NewNetwork>;
+export function readNewNetwork(context: Context, asked: Partial<CreateNetwork>): Promise<object>;
+export async function readNewNetwork({ allowPublicRoutes }: Context, asked: Partial<CreateNetwork>): Promise<object> {
+  const isPublicSuffix = await loadPublicSuffixes();
   const { private_cidr: cidr, route_dns = [] } = asked;
   return readFields((read) => {
     const range = cidr === undefined ? null : read(() => parsePrivateRange(cidr));
     const routes = read(() => parseRoutes(asked.routes ?? [], range ?? null, allowPublicRoutes));
-    return { range, routes, route_dns: readRouteDns(read, route_dns, routes ?? null) };
+    return { range, routes, route_dns: readRouteDns(read, route_dns, routes ?? null, isPublicSuffix) };
   });
 }
 
@@ -74,10 +76,11 @@ export async function changeNetwork(
   id: number,
   asked: ChangeNetwork,
 ): Promise<Network> {
+  const isPublicSuffix = await loadPublicSuffixes();
   return withRevision(context, async (transaction, revise, append) => {
     const network = await lockNetwork(transaction, caller, id);
     const author = await requireAuthor(context, transaction, caller);
-    const { routes, route_dns } = readChange(context, network, asked);
+    const { routes, route_dns } = readChange(context, network, asked, isPublicSuffix);
     const { name = network.name, description = network.description } = asked;
     const { map_max_age_seconds = network.map_max_age_seconds } = asked;
     const { spread = network.spread } = asked;
@@ -96,14 +99,20 @@ export async function changeNetwork(
 
 /** Refuses fields of a change that break a rule of the network in its current state. */
 export async function checkChange(context: Context, caller: Caller, id: number, asked: ChangeNetwork): Promise<void> {
-  readChange(context, await requireNetwork(context.db, caller, id), asked);
+  const network = await requireNetwork(context.db, caller, id);
+  readChange(context, network, asked, await loadPublicSuffixes());
 }
 
-function readChange({ allowPublicRoutes }: Context, network: store.StoredNetwork, asked: ChangeNetwork) {
+function readChange(
+  { allowPublicRoutes }: Context,
+  network: store.StoredNetwork,
+  asked: ChangeNetwork,
+  isPublicSuffix: (domain: string) => boolean,
+) {
   return readFields((read) => {
     const routes = readRoutes(read, network, asked, allowPublicRoutes);
     const route_dns = asked.route_dns
-      ? readRouteDns(read, asked.route_dns, routes ?? null)
+      ? readRouteDns(read, asked.route_dns, routes ?? null, isPublicSuffix)
       : ofRoutes(network.route_dns, routes ?? []);
     return { routes, route_dns };
   });

@@ -43,7 +43,7 @@ export interface DomainReport {
 const reserved: readonly string[] = [peerDomain, 'arpa'];
 
 /** The domain of home networks (RFC 8375). */
-const homeDomain = 'home.arpa';
+export const homeDomain = 'home.arpa';
 
 /** True for a domain that is of no LAN, whatever its servers. */
 export function isReserved(domain: string): boolean {
@@ -155,9 +155,7 @@ function judgeEntry({ route, servers: all, domains }: RouteDns, inputs: SplitDns
 
 function findConflict(domain: string, { names, suffixes, others, networks }: SplitDnsInputs): string | null {
   if (isReserved(domain)) return 'it is not a domain that a LAN resolves';
-  if (suffixes.includes(domain) && domain !== homeDomain) {
-    return 'it is a public suffix, under which anyone may register names';
-  }
+  if (suffixes.includes(domain)) return 'it is a public suffix, under which anyone may register names';
   const name = names.find((each) => isBelow(each, domain));
   if (name !== undefined) return `it contains ${name}, which this host needs for the tunnel`;
   const above = others.find(

@@ -52,6 +52,15 @@ describe('a pass sets the DNS servers of the interface', () => {
     expect(await simulated.state()).not.toHaveProperty('ownsDns');
   });
 
+  it('but not for a public suffix', async () => {
+    const entries = [{ route: lan, servers: [server], domains: ['co.uk', 'corp.example'] }];
+    const state = joinedTo({ ...map, routeDns: entries });
+    const { simulated } = await startHost({ membership: state.membership });
+    await run(simulated);
+    expect(await reasons(simulated)).toEqual([expect.stringContaining('public suffix'), null]);
+    expect(simulated.linkDns).toEqual(settingsOf(dns));
+  });
+
   it('after it saved that they are ours', async () => {
     const { simulated } = await startHost();
     const saved: unknown[] = [];

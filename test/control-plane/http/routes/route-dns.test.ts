@@ -208,6 +208,12 @@ describe('a 422 names the entry and the value', () => {
       '"x.cpn.internal" is reserved; give a domain that the DNS servers of the LAN have',
     ],
     [
+      'a public suffix',
+      [office, { ...shop, domains: ['a.example', 'CO.UK.'] }],
+      'route_dns.1.domains.1',
+      '"CO.UK." is a public suffix, under which anyone may register names; give a domain below it, such as corp.co.uk',
+    ],
+    [
       'a label too long',
       [{ ...office, domains: [long] }],
       'route_dns.0.domains.0',
