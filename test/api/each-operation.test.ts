@@ -241,7 +241,7 @@ test.each<[Name, number, string]>([
   ['updatePeer', 409, 'read the present state, and repeat the change if it is still needed'],
   ['changePassword', 403, 'correct it, and try again'],
   ['createUser', 403, 'your role does not allow it; ask an owner or an admin'],
-  ['createUser', 422, 'correct these values'],
+  ['createUser', 422, 'check the values of the command'],
   ['readAudit', 401, 'sign in again with "cpn login"'],
 ])('%s that is refused with %i says: %s', async (name, status, remedy) => {
   const { run } = await call(name, [json(status, {})]);

@@ -15,7 +15,7 @@ const usualRemedies: Readonly<Partial<Record<number, string>>> = {
   404: 'check the id, and that --api names the right control plane',
   409: 'read the present state, and repeat the change if it is still needed',
   413: 'send a smaller request',
-  422: 'correct these values',
+  422: 'check the values of the command',
 };
 const otherRemedy = 'check that --api names the control plane and nothing in front of it';
 
@@ -56,14 +56,15 @@ export async function refusedReply(
   }
   const body = bytes && parseReason(response, bytes, bounded);
   const reason = reasonIn(body, reading);
+  const fields = fieldsIn(body, reading);
   const remedy = hasHint(status, reason)
     ? null
-    : (givenRemedy(asked, status, reason) ?? usualRemedy(status, reason, reading.url));
+    : (givenRemedy(asked, status, reason) ?? usualRemedy(status, reason, fields, reading.url));
   const what = asked.repeated ? `${asked.what}, sent again because the first reply was lost,` : asked.what;
   const circumstances = {
     repeated: asked.repeated,
     reasoned: reason !== null,
-    fields: fieldsIn(body, reading),
+    fields,
     deleted: status === 410 ? deletionIn(body) : null,
   };
   return new Refused(status, what, reason ?? statusName(status), remedy, circumstances);
@@ -79,7 +80,11 @@ function hasHint(status: number, reason: string | null): boolean {
   return status === 403 && reason?.includes('; ') === true;
 }
 
-function usualRemedy(status: number, reason: string | null, url: string): string | null {
+function usualRemedy(status: number, reason: string | null, fields: Refused['fields'], url: string): string | null {
+  // The rules of our control plane mostly have a hint after a semicolon.
+  if (status === 422 && fields.length > 0) {
+    return fields.every(({ rule }) => rule.includes('; ')) ? null : 'correct these values';
+  }
   // nginx and Go reply like this to plain http on an https port.
   if (status === 400 && reason === null && url.startsWith('http:')) return `http was tried: ${useHttps}`;
   if (status !== 403 || reason === null) return usualRemedies[status] ?? otherRemedy;

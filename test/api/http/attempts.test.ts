@@ -114,7 +114,7 @@ describe('a call', () => {
     const said = async (status: number) => (await call([json(status, {})], { remedies }, options)).failure?.message;
     expect(await said(403)).toMatch(/; of the call$/);
     expect(await said(404)).toMatch(/; of the client$/);
-    expect(await said(422)).toMatch(/; correct these values$/);
+    expect(await said(422)).toMatch(/; check the values of the command$/);
   });
 
   test('names no query in its messages', async () => {
