@@ -1,11 +1,11 @@
 import { isIP } from 'node:net';
 import { InvalidValue, quote } from '../../core/errors/index.ts';
 import type { NamedPeer } from '../../core/explain/check-name.ts';
-import type { Peer } from '../../core/map/model.ts';
+import type { PeerId } from '../../core/map/model.ts';
+import { findMistake, toAscii } from '../../core/names/domain.ts';
 import { findNamed, type Naming } from '../../core/names/find-named.ts';
 import { peerDomain } from '../../core/names/hosts-block.ts';
 import { assignLabels } from '../../core/names/hosts-label.ts';
-import { isBelow } from '../../core/names/split-dns.ts';
 import { type Address, parseAddress } from '../../core/net/cidr.ts';
 import { parseHost } from '../../core/net/endpoint.ts';
 import type { Joined } from '../../store/state/state.ts';
@@ -32,10 +32,23 @@ export interface LookedUpName {
   readonly peer: NamedPeer | null;
 }
 
+/** A peer of any network of this host. */
+interface LabelledPeer {
+  readonly id: PeerId;
+  readonly name: string;
+  readonly address: Address;
+  readonly link: string;
+  readonly network: string;
+  /** The domain of the network's names. */
+  readonly domain: string;
+  /** Current one first. */
+  readonly labels: readonly string[];
+}
+
 /**
- * Finds the address for a text: an address, the name of a peer in any of the networks, or a DNS
- * name. The first of several addresses is used. The name of a peer below `cpn.internal` has the
- * address of the network's map, whether this host resolves it or not.
+ * Finds the address for a text: an address, the name or the DNS label of a peer in any of the
+ * networks, or a DNS name. The first of several addresses is used. The name of a peer below
+ * `cpn.internal` has the address of the network's map, whether this host resolves it or not.
  *
  * @throws InvalidValue for any other text, and for a name of one label that does not resolve
  * @throws WrongUsage for a name that several peers have
@@ -46,19 +59,23 @@ export async function findAddress(
   text: string,
 ): Promise<FoundAddress> {
   if (isIP(text) !== 0) return { address: parseAddress(text), origin: null, name: null };
-  const peers = states.flatMap(({ interface: link, membership: { map } }) =>
-    map.peers.map(({ id, name, address }) => ({ id, name, address, link, network: map.name })),
-  );
-  const peer = findNamed(peers, text, naming);
-  if (peer) return { address: peer.address, origin: `the address of ${text} in network ${peer.network}`, name: null };
+  const peers = states.flatMap((state) => listPeers(state, states));
+  const folded = fold(text.replace(/\.$/, ''));
+  const peer =
+    findNamed(peers, text, { ...naming, names: ({ name }) => [name] }) ??
+    findNamed(peers, folded, { ...naming, names: ({ name }) => [fold(name)] }) ??
+    findNamed(peers, folded, { ...naming, names: ({ labels }) => labels });
+  if (peer) return { address: peer.address, origin: describeOrigin(peer, folded, peers), name: null };
   const name = readName(text);
   const answer = await tools.host.resolve(name, resolveDeadline);
-  const named = findPeerByName(states, name);
-  const lookedUp = { name, answer, peer: named };
+  const named = peers.find(({ labels, domain }) => labels.some((label) => name === `${label}.${domain}`));
   if (named) {
-    const origin = `the address of ${named.peer} in network ${named.network}`;
-    return { address: named.address, origin, name: lookedUp };
+    const { address, network, link } = named;
+    const neighbours = peers.filter((each) => each.link === link);
+    const origin = describeOrigin(named, name.slice(0, -named.domain.length - 1), neighbours);
+    return { address, origin, name: { name, answer, peer: { peer: named.name, network, link, address } } };
   }
+  const lookedUp = { name, answer, peer: null };
   const [address, ...more] = answer;
   if (address === undefined) {
     if (!name.includes('.')) throw notFound(text);
@@ -68,38 +85,59 @@ export async function findAddress(
   return { address, origin: `the address that the resolver gives for ${text}${rest}`, name: lookedUp };
 }
 
-/** Finds the peer for a name such as `nas.office.cpn.internal`; null for another name. */
-function findPeerByName(states: readonly Joined[], name: string): NamedPeer | null {
-  if (!isBelow(name, peerDomain)) return null;
-  for (const state of states) {
-    const { map } = state.membership;
-    const domain = `${labelNetwork(state, states)}.${peerDomain}`;
-    if (!isBelow(name, domain)) continue;
-    const labelled = assignLabels(map.peers, state.labels).find(({ labels }) =>
-      labels.some((label) => name === `${label}.${domain}`),
-    );
-    const peer = map.peers.find(({ id }) => id === labelled?.peer);
-    if (peer) return { peer: peer.name, network: map.name, link: state.interface, address: peer.address };
-  }
-  return null;
+function listPeers(state: Joined, states: readonly Joined[]): LabelledPeer[] {
+  const { map } = state.membership;
+  const domain = `${labelNetwork(state, states)}.${peerDomain}`;
+  const labels = new Map(assignLabels(map.peers, state.labels).map((each) => [each.peer, each.labels]));
+  return map.peers.map(({ id, name, address }) => ({
+    ...{ id, name, address, link: state.interface, network: map.name, domain },
+    labels: labels.get(id) ?? [],
+  }));
 }
 
-const naming: Naming<Pick<Peer, 'id' | 'name' | 'address'> & { readonly link: string }> = {
+/** Unicode has several spellings of one letter. */
+function fold(text: string): string {
+  return text.normalize('NFC').toLowerCase();
+}
+
+/**
+ * States the peer, its DNS name if that differs from its name, and the other peers that have
+ * `given` as a name or as a label.
+ */
+function describeOrigin(peer: LabelledPeer, given: string, peers: readonly LabelledPeer[]): string {
+  const { name, network, labels, domain } = peer;
+  const own = labels[0] === fold(name) ? '' : `, with the DNS name ${labels[0]}.${domain}`;
+  const others = peers
+    .filter((other) => other !== peer && (fold(other.name) === given || other.labels.includes(given)))
+    .map((other) =>
+      other.labels.includes(given)
+        ? `; the DNS name ${given}.${other.domain} is of ${other.name}, ${other.address}`
+        : `; the peer named ${other.name} is ${other.address}, with the DNS name ${other.labels[0]}.${other.domain}`,
+    );
+  return [`the address of ${name} in network ${network}${own}`, ...others].join('');
+}
+
+const naming: Omit<Naming<LabelledPeer>, 'names'> = {
   what: 'peer',
-  names: ({ name }) => [name],
   describe: ({ id, name, address, link }) => `${quote(name)} (${id}, ${address}) in ${link}`,
   remedy: 'give one of the addresses',
 };
 
 function readName(text: string): string {
   try {
-    return parseHost(text);
+    return parseHost(toAscii(text));
   } catch {
     throw notFound(text);
   }
 }
 
 function notFound(text: string): InvalidValue {
+  const mistake = findMistake(text);
+  if (mistake !== null && mistake.rest !== '') {
+    const flag = mistake.port === null ? '' : ` --port ${mistake.port}`;
+    return new InvalidValue('address', text, mistake.rule, `write ${mistake.rest}${flag}`);
+  }
   const rule = 'is neither an IP address, nor a peer of a joined network, nor a name that resolves on this host';
-  return new InvalidValue('address', text, rule, 'write it like 10.77.0.5');
+  const remedy = '"cpn status" lists the peers; write a name of another domain in full, such as db.corp.example';
+  return new InvalidValue('address', text, rule, remedy);
 }

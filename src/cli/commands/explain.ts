@@ -12,7 +12,7 @@ const protocols = ['tcp', 'udp', 'icmp'] as const;
 
 export const explain: Command = {
   name: 'explain',
-  argument: { usage: '<address>', summary: 'an IP address, the name of a peer, or a DNS name' },
+  argument: { usage: '<address>', summary: 'an IP address, a peer by name or DNS name, or another DNS name' },
   summary: 'Trace the path of a packet to an address; exits with 3 when the packet would be dropped',
   flags: {
     port: { kind: 'text', value: 'PORT', summary: 'port of the connection, for the rules of a closed network' },

@@ -37,7 +37,7 @@ export function findMistake(text: string): Mistake | null {
 }
 
 /** A name in Unicode as its A-labels. Any other text is unchanged. */
-function toAscii(text: string): string {
+export function toAscii(text: string): string {
   const lower = text.toLowerCase();
   return /[^\0-\x7f]/.test(lower) && unicodePattern.test(lower) ? domainToASCII(lower) : text;
 }

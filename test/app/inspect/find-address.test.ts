@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { findAddress } from '../../../src/app/inspect/find-address.ts';
 import { InvalidValue } from '../../../src/core/errors/index.ts';
-import { address, network, peer } from '../../core/samples.ts';
+import { address, network, peer, prefix } from '../../core/samples.ts';
 import { joinedTo, self } from '../joined-state.ts';
 import { SimulatedHost } from '../simulated-host.ts';
 
@@ -50,8 +50,64 @@ describe('what a person means by an address', () => {
     }
   });
 
+  describe('where a peer has the former name of another', () => {
+    const renamed = network([
+      self,
+      peer(2, { name: 'Database' }),
+      peer(4, { name: 'web-1' }),
+      peer(5, { name: 'Büro' }),
+    ]);
+    const labels = [{ peer: 2, labels: ['database', 'web-1'] }];
+    const joined = { ...joinedTo(renamed), labels };
+    const suffix = '.office.cpn.internal';
+    const ofDatabase = 'the address of Database in network office';
+    const ofWeb = `the address of web-1 in network office, with the DNS name web-1-4${suffix}`;
+    const other = `; the DNS name web-1${suffix} is of Database, 10.77.0.2`;
+    const named = `; the peer named web-1 is 10.77.0.4, with the DNS name web-1-4${suffix}`;
+    const ofBüro = `the address of Büro in network office, with the DNS name b-ro${suffix}`;
+    it.each([
+      ['web-1', '10.77.0.4', `${ofWeb}${other}`],
+      ['WEB-1.', '10.77.0.4', `${ofWeb}${other}`],
+      ['web-1-4', '10.77.0.4', ofWeb],
+      [`web-1-4${suffix}`, '10.77.0.4', ofWeb],
+      [`Web-1${suffix}.`, '10.77.0.2', `${ofDatabase}${named}`],
+      ['database', '10.77.0.2', ofDatabase],
+      ['bu\u0308ro', '10.77.0.5', ofBüro],
+      ['B-RO', '10.77.0.5', ofBüro],
+    ])('%s is %s, %s', async (text, found, origin) => {
+      const simulated = await SimulatedHost.with(joined);
+      expect(await findAddress(simulated.tools, [joined], text)).toMatchObject({ address: found, origin });
+    });
+  });
+
+  it('is a DNS name of one network, whatever peers other networks have', async () => {
+    const lab = joinedTo(
+      network([self, peer(2, { name: 'nas' })], { id: 9, name: 'lab', cidr: prefix('10.88.0.0/24') }),
+      {
+        interface: 'cpn1',
+      },
+    );
+    const simulated = await SimulatedHost.with(office);
+    const { origin } = await findAddress(simulated.tools, [office, lab], 'nas.office.cpn.internal');
+    expect(origin).toBe('the address of nas in network office');
+  });
+
+  it('is a name in Unicode, which the resolver has in its A-labels', async () => {
+    const simulated = await SimulatedHost.with(office);
+    simulated.dnsRecords = { 'xn--bcher-kva.example': [address('192.0.2.7')] };
+    expect(await findAddress(simulated.tools, [office], 'BÜCHER.example.')).toMatchObject({
+      address: '192.0.2.7',
+      name: { name: 'xn--bcher-kva.example' },
+    });
+  });
+
   it.each([
-    ['missing', /nor a name that resolves on this host/],
+    ['missing', /"missing" is neither .*; "cpn status" lists the peers; .* in full, such as db\.corp\.example$/],
+    ['bücher', /"bücher" is neither/],
+    ['https://db.corp.example:8443/x', /is a URL; write db\.corp\.example --port 8443$/],
+    ['10.77.0.2:443', /has a port; write 10\.77\.0\.2 --port 443$/],
+    ['*.corp.example', /is a wildcard; write corp\.example$/],
+    ['https://', /neither an IP address/],
     ['10.77.0.0/24', /neither an IP address/],
     ['010.77.0.1', /neither an IP address/],
     ['fe80::1%eth0', /is not an IP address/],
