@@ -54,18 +54,29 @@ export async function writeDropIns(texts: Texts, reloader: Reloader | null): Pro
  *
  * @throws CommandFailed, MissingTool, DiskFailed, also after the removal if it was not read
  */
-export async function removeDropIns(texts: Texts, reloader: Reloader | null): Promise<void> {
+export async function removeDropIns(
+  { texts, unstartable }: Pick<DnsFiles, 'texts' | 'unstartable'>,
+  reloader: Reloader | null,
+): Promise<void> {
   for (const path of Object.keys(texts)) await readOwn(path);
   await placeAll(texts);
-  if (!(await reloader?.isRunning())) return;
+  if (reloader === null || !(await reloader.isRunning())) return;
+  const failure = unstartable ?? (await tryReload(reloader));
+  if (failure === null) return;
+  const paths = Object.keys(texts).join(', ');
+  const problem = `${paths} is removed, but in use until the program restarts: ${failure}`;
+  throw new CommandFailed('reading the settings of DNS again', null, problem);
+}
+
+/** Returns why the program did not read its settings; null if it did. */
+async function tryReload({ check, reload }: Reloader): Promise<string | null> {
   try {
-    await reloader?.check();
-    await reloader?.reload();
+    await check();
+    await reload();
+    return null;
   } catch (error) {
     ignoreFailure(error);
-    const paths = Object.keys(texts).join(', ');
-    const problem = `${paths} is removed, but in use until the program restarts: ${(error as CpnError).message}`;
-    throw new CommandFailed('reading the settings of DNS again', null, problem);
+    return (error as CpnError).message;
   }
 }
 

@@ -161,6 +161,26 @@ describe.each([
     await laptop.cpn(['reconcile']);
     expect([ours(), await resolver.reloads()]).toEqual([[], reloads]);
     await resolver.refuseFiles(false);
+    await laptop.cpn(['set', '--dns']);
+    await resolvesAll();
+  });
+
+  it.skipIf(kind === 'unbound')('is not restarted while it could not start again', async () => {
+    await eventually('the domain is used', async () => expect((await reported())[0]).toMatchObject({ state: 'used' }));
+    const reloads = await resolver.reloads();
+    const site = path(laptop.etcDir, folder, 'broken.conf');
+    const reason = (what: string) => `its ${kind} could not start again with ${what}`;
+    for (const setting of ['interface=none0', 'group=nosuch', 'log-facility=/var/nosuch/log']) {
+      await writeFile(site, `${setting}\n`);
+      await rm(file(), { force: true });
+      await laptop.cpn(['reconcile']);
+      expect((await reported())[0]).toMatchObject({ reason: expect.stringContaining(reason(setting)) });
+    }
+    expect([ours(), await resolver.reloads()]).toEqual([[], reloads]);
+    expect(await resolver.query('www.example')).toEqual(['192.0.2.80']);
+    await rm(site);
+    await laptop.cpn(['reconcile']);
+    await resolvesAll();
   });
 
   it('keeps the file of another program that has our name', async () => {

@@ -45,7 +45,7 @@ describe('a file for a resolver', () => {
     await writeDropIns({ [path]: text }, reloader());
     expect(await readFile(path, 'utf8')).toBe(text);
     expect((await stat(path)).mode & 0o777).toBe(0o644);
-    await removeDropIns({ [path]: null }, reloader());
+    await removeDropIns({ texts: { [path]: null } }, reloader());
     expect(seen).toEqual(['check none', 'check new', 'reload new', 'check none', 'reload none']);
     expect(await readdir(folder)).toEqual([]);
   });
@@ -79,7 +79,7 @@ describe('a file for a resolver', () => {
   it('is not written over, nor removed, if it is of another program', async () => {
     await writeFile(path, 'server=192.0.2.1\n');
     await expect(writeDropIns({ [path]: text }, reloader())).rejects.toThrow('is not a file of cpn');
-    await expect(removeDropIns({ [path]: null }, reloader())).rejects.toThrow('is not a file of cpn');
+    await expect(removeDropIns({ texts: { [path]: null } }, reloader())).rejects.toThrow('is not a file of cpn');
     await rm(path);
     await writeFile(join(folder, 'target'), text);
     await symlink(join(folder, 'target'), path);
@@ -89,16 +89,25 @@ describe('a file for a resolver', () => {
 
   it.each(['check', 'reload'] as const)('is removed although the %s fails, which is an error', async (fails) => {
     await writeFile(path, text);
-    await expect(removeDropIns({ [path]: null }, reloader({ fails }))).rejects.toThrow(
+    await expect(removeDropIns({ texts: { [path]: null } }, reloader({ fails }))).rejects.toThrow(
       `${path} is removed, but in use until the program restarts: `,
     );
     expect(await readdir(folder)).toEqual([]);
     expect(seen).not.toContain('restore none');
   });
 
+  it('is removed without a restart of a program that could not start again', async () => {
+    await writeFile(path, text);
+    const files = { texts: { [path]: null }, unstartable: 'it could not start again' };
+    await expect(removeDropIns(files, reloader())).rejects.toThrow(
+      `${path} is removed, but in use until the program restarts: it could not start again`,
+    );
+    expect([await readdir(folder), seen]).toEqual([[], []]);
+  });
+
   it('is removed for a program that is stopped', async () => {
     await writeFile(path, text);
-    await removeDropIns({ [path]: null }, reloader({ fails: 'check', isRunning: false }));
+    await removeDropIns({ texts: { [path]: null } }, reloader({ fails: 'check', isRunning: false }));
     expect([await readdir(folder), seen]).toEqual([[], []]);
   });
 });

@@ -71,7 +71,8 @@ export function keepFile(
   if (!resolver || resolver.program === 'systemd-resolved') return null;
   const isIntact = resolver.own?.servers.join() === formatServer(own);
   const dns = isIntact ? { servers: [own], domains: resolver.own.domains.map((each) => each.slice(1)) } : null;
-  if (failure !== undefined) return { dns, reason: failure };
+  const lasting = resolver.unstartable ?? failure;
+  if (lasting !== undefined) return { dns, reason: lasting };
   const reason = 'it follows in a minute: each change may restart the resolver';
   return dns !== null && resolver.isRecent ? { dns, reason } : null;
 }

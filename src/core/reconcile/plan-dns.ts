@@ -23,7 +23,7 @@ export function planDns(wanted: WantedDns, { dns: resolver, dnsFiles = {} }: Act
 
 /** Planned if the host still has our settings. */
 export function planDnsRemoval(link: string, { dns, dnsFiles = {} }: Actual, reason: string): Step[] {
-  const files = removeFiles(link, dnsFiles, reason);
+  const files = removeFiles(link, dnsFiles, reason, dns);
   return dns?.program === 'systemd-resolved' && dns.own ? [...files, reversal(link, dns.own, reason)] : files;
 }
 
@@ -43,7 +43,8 @@ type Texts = Readonly<Record<string, string>>;
 function planFiles({ link, dns, ownsDns }: WantedDns, resolver: FileResolver, present: Texts): Step[] {
   if (dns === null) {
     const isOwed = ownsDns && Object.keys(present).length === 0;
-    return isOwed ? [reloading(link, resolver)] : removeFiles(link, present, none);
+    if (isOwed) return resolver.unstartable === undefined ? [reloading(link, resolver)] : [];
+    return removeFiles(link, present, none, resolver);
   }
   const wanted = renderDropIns(resolver, link, dns);
   const isOfOther = (path: string) => readerOfFile(path) !== resolver.program;
@@ -55,7 +56,7 @@ function planFiles({ link, dns, ownsDns }: WantedDns, resolver: FileResolver, pr
     ...stale.map((path) => removed('dns', path, settingsIn(present[path] ?? ''), 'the resolver does not need it')),
   ];
   const removals = removeFiles(link, others, 'another program resolves');
-  if (changes.length === 0) return removals;
+  if (changes.length === 0 || resolver.unstartable !== undefined) return removals;
   const texts = { ...Object.fromEntries(changed), ...withoutTexts(stale) };
   return [...removals, { do: 'set-dns', link, dns, files: { program: resolver.program, texts }, changes }];
 }
@@ -75,10 +76,15 @@ function compareFiles(path: string, before: string | undefined, text: string): C
 }
 
 /** A step for each program that reads one of the files. */
-function removeFiles(link: string, present: Texts, reason: string): Step[] {
+function removeFiles(link: string, present: Texts, reason: string, resolver?: Actual['dns']): Step[] {
   const paths = Map.groupBy(Object.keys(present), readerOfFile);
+  const known = resolver && resolver.program !== 'systemd-resolved' ? resolver : null;
   return [...paths].map(([program, own]) => ({
-    ...{ do: 'revert-dns', link, files: { program, texts: withoutTexts(own) } },
+    ...{ do: 'revert-dns', link },
+    files: {
+      ...{ program, texts: withoutTexts(own) },
+      ...(known?.program === program && known.unstartable !== undefined && { unstartable: known.unstartable }),
+    },
     changes: own.map((path) => removed('dns', path, settingsIn(present[path] ?? ''), reason)),
   }));
 }

@@ -45,7 +45,7 @@ export async function applyStep(run: Run, step: Step): Promise<void> {
       await revertDns(run, step.link);
       return writeDropIns(step.files.texts, readerOf(run, step.files));
     case 'revert-dns':
-      return step.files ? removeDropIns(step.files.texts, readerOf(run, step.files)) : revertDns(run, step.link);
+      return step.files ? removeDropIns(step.files, readerOf(run, step.files)) : revertDns(run, step.link);
     case 'open-port':
     case 'close-port':
       return setPortOpen(run, step.link, step.at, step.do === 'open-port');

@@ -45,7 +45,7 @@ export async function applyStep(context: PortableContext, pending: PendingDevice
     case 'set-dns':
       return step.files && writeDropIns(step.files.texts, null);
     case 'revert-dns':
-      return step.files && removeDropIns(step.files.texts, null);
+      return step.files && removeDropIns(step.files, null);
     case 'set-firewall':
     case 'remove-firewall':
     case 'set-sysctl':

@@ -123,6 +123,16 @@ describe('our file for a resolver', () => {
     expect(planDns({ ...none, ownsDns: false }, bareHost)).toEqual([]);
   });
 
+  test('is not written to a program that could not start again, and is removed without a restart', () => {
+    const stuck = { dns: { ...resolver, unstartable: 'no' } };
+    const damaged = { [path]: `${text}# not read yet\n` };
+    expect(planDns(wanted, { ...written, ...stuck, dnsFiles: damaged })).toEqual([]);
+    const files = { program: 'dnsmasq', texts: { [path]: null }, unstartable: 'no' };
+    expect(planDns({ ...wanted, dns: null }, { ...written, ...stuck })).toMatchObject([{ do: 'revert-dns', files }]);
+    expect(planDns({ ...wanted, dns: null }, { ...bareHost, ...stuck })).toEqual([]);
+    expect(planDnsRemoval('cpn0', { ...written, ...stuck }, 'taken back')).toMatchObject([{ do: 'revert-dns', files }]);
+  });
+
   test('follows the host to another resolver', () => {
     const moved: Actual = { ...written, dns: { ...resolver, program: 'unbound', folder: '/etc/unbound/local.d' } };
     const steps = planDns(wanted, moved);

@@ -5,6 +5,12 @@ import { mostFiles, readForwarder, readNameservers, type SettingsFiles, type Stu
 
 type DnsmasqSetting = readonly [name: string, value: string];
 
+/** All options. `isWhole` is false if a file or the output of a script is missing. */
+interface DnsmasqSettings {
+  readonly settings: readonly DnsmasqSetting[];
+  readonly isWhole: boolean;
+}
+
 /** The relevant options, by their letters on the command line. */
 const letters: Readonly<Record<string, string>> = {
   S: 'server',
@@ -13,6 +19,16 @@ const letters: Readonly<Record<string, string>> = {
   7: 'conf-dir',
   R: 'no-resolv',
   1: 'enable-dbus',
+  z: 'bind-interfaces',
+  a: 'listen-address',
+  i: 'interface',
+  u: 'user',
+  g: 'group',
+  8: 'log-facility',
+  x: 'pid-file',
+  l: 'dhcp-leasefile',
+  9: 'leasefile-ro',
+  F: 'dhcp-range',
 };
 
 /** The letters without a value (OPTSTRING in option.c of dnsmasq). One word may contain several. */
@@ -25,7 +41,7 @@ const usualFile = '/etc/dnsmasq.conf';
 
 /** Reads the settings of dnsmasq(8) from its command line and its files. */
 export function readDnsmasq(argv: readonly string[], files: SettingsFiles): StubSettings {
-  const { settings, isWhole } = readSettings(argv, files);
+  const { settings, isWhole } = readDnsmasqSettings(argv, files);
   const valuesOf = (wanted: string) => settings.flatMap(([name, value]) => (name === wanted ? [value] : []));
   const usesBus = settings.some(([name]) => name === 'enable-dbus');
   const published = [
@@ -48,8 +64,8 @@ export function readDnsmasq(argv: readonly string[], files: SettingsFiles): Stub
 }
 
 /** The folders of settings that a file of this name belongs to. */
-export function findDnsmasqFolders(argv: readonly string[], files: SettingsFiles, name: string): string[] {
-  return readSettings(argv, files).settings.flatMap(([option, value]) => {
+export function findDnsmasqFolders({ settings }: DnsmasqSettings, name: string): string[] {
+  return settings.flatMap(([option, value]) => {
     const [folder = ''] = value.split(',');
     return option === 'conf-dir' && folder.startsWith('/') && isTakenFrom(value)(name)
       ? [normalize(`${folder}/.`)]
@@ -58,18 +74,33 @@ export function findDnsmasqFolders(argv: readonly string[], files: SettingsFiles
 }
 
 /**
- * The addresses without which it does not start: `--test` does not notice them, and an interface
- * such as a bridge of docker may go while it runs.
+ * The settings without whose value it does not start, which `--test` does not notice (2.90,
+ * measured). An interface such as a bridge of docker may go while it runs.
  */
-export function findBoundAddresses(argv: readonly string[], files: SettingsFiles): string[] {
-  const { settings } = readSettings(argv, files);
-  if (!settings.some(([name]) => name === 'bind-interfaces')) return [];
-  return settings.flatMap(([name, value]) => (name === 'listen-address' ? value.split(',') : []));
+export function findStartNeeds({ settings }: DnsmasqSettings): DnsmasqSetting[] {
+  const has = (wanted: string) => settings.some(([name]) => name === wanted);
+  // A file comes after the command line, and wins.
+  const lastOf = (wanted: string) => settings.filter(([name]) => name === wanted).slice(-1);
+  const bound = has('bind-interfaces')
+    ? settings.filter(([name]) => name === 'listen-address' || name === 'interface').flatMap(splitList)
+    : [];
+  // Router advertisements alone need no leases.
+  const hasLeases = settings.some(([name, value]) => name === 'dhcp-range' && !/\b(ra-|slaac)/.test(value));
+  return [
+    ...bound,
+    ...['user', 'group', 'pid-file'].flatMap(lastOf),
+    ...lastOf('log-facility').filter(([, value]) => value.includes('/')),
+    ...(hasLeases && !has('leasefile-ro') ? lastOf('dhcp-leasefile') : []),
+  ].filter(([, value]) => value !== '');
+}
+
+function splitList([name, value]: DnsmasqSetting): DnsmasqSetting[] {
+  return value.split(',').map((each) => [name, each.trim()]);
 }
 
 /** The domains that have settings of their own: `server=/corp.example/192.0.2.53`. */
-export function findDnsmasqDomains(argv: readonly string[], files: SettingsFiles): string[] {
-  return readSettings(argv, files).settings.flatMap(listDomains);
+export function findDnsmasqDomains({ settings }: DnsmasqSettings): string[] {
+  return settings.flatMap(listDomains);
 }
 
 export function findDomainsIn(text: string): string[] {
@@ -97,8 +128,8 @@ function readSubnet(text: string): Prefix {
   }
 }
 
-/** Collects all options. `isWhole` is false if a file or the output of a script is missing. */
-function readSettings(argv: readonly string[], files: SettingsFiles) {
+/** Collects the options of the command line and of all files. */
+export function readDnsmasqSettings(argv: readonly string[], files: SettingsFiles): DnsmasqSettings {
   const settings = readOptions(argv.slice(1));
   if (!settings.some(([name]) => name === 'conf-file')) settings.push(['conf-file', usualFile]);
   const visited = new Set<string>();

@@ -2,55 +2,69 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { FileResolver, LinuxProgram, OtherDomain } from '../../../core/host-state/actual.ts';
 import { dropInFolders, findMark, nameDropIn, readDropIns } from '../../../core/names/drop-in.ts';
-import { type Address, tryParseAddress } from '../../../core/net/cidr.ts';
-import { isLoopback } from '../../../core/net/endpoint.ts';
+import type { Address } from '../../../core/net/cidr.ts';
 import type { Run } from '../../process/run.ts';
 import { dnsmasqArgs, findActiveProgram } from './active-program.ts';
-import { findBoundAddresses, findDnsmasqDomains, findDnsmasqFolders, findDomainsIn } from './dnsmasq.ts';
+import {
+  findDnsmasqDomains,
+  findDnsmasqFolders,
+  findDomainsIn,
+  findStartNeeds,
+  readDnsmasqSettings,
+} from './dnsmasq.ts';
 import { findLocalResolver, readOfRoot, rootsFiles } from './resolvers.ts';
-import type { SettingsFiles } from './settings.ts';
-import { findUnboundDomains, findUnboundFolders, findZonesIn } from './unbound.ts';
+import { findMissing, type StartNeed } from './start-needs.ts';
+import { findUnboundFolders, findZonesIn, readUnboundSettings } from './unbound.ts';
 
 /** How the settings of a program are read. */
 interface Reader {
-  /** The command line that its unit gives it. */
-  readonly argv: (files: SettingsFiles) => readonly string[];
-  /** The folders that it reads a file of this name from. */
-  readonly findFolders: (argv: readonly string[], files: SettingsFiles, name: string) => readonly string[];
-  /** The addresses without which it does not start. */
-  readonly findBound: (argv: readonly string[], files: SettingsFiles) => readonly string[];
-  /** The domains with settings of their own. */
-  readonly findDomains: (argv: readonly string[], files: SettingsFiles) => readonly string[];
-  /** Those in the text of one file. */
+  /** Reads them once, with the command line of its unit. */
+  readonly read: (name: string) => ReadSettings;
+  /** The domains in the text of one file. */
   readonly findDomainsIn: (text: string) => readonly string[];
   /** What to do if it does not read one of our folders. */
   readonly remedy: string;
 }
 
-const dnsmasq = {
-  ...{ findFolders: findDnsmasqFolders, findBound: findBoundAddresses },
-  ...{ findDomains: findDnsmasqDomains, findDomainsIn },
-};
+interface ReadSettings {
+  /** The folders that it reads a file of this name from. */
+  readonly folders: readonly string[];
+  /** The domains with settings of their own. */
+  readonly domains: readonly string[];
+  /** The settings without whose value it does not start. */
+  readonly needs: readonly StartNeed[];
+}
+
 const [networkManagerFolder] = dropInFolders.NetworkManager;
 
 const readers: Readonly<Record<LinuxProgram, Reader>> = {
   dnsmasq: {
-    ...dnsmasq,
-    argv: ({ read }) => ['dnsmasq', ...dnsmasqArgs(read)],
+    read: (name) => readDnsmasq(dnsmasqArgs(rootsFiles.read), name),
+    findDomainsIn,
     remedy: 'add "conf-dir=/etc/dnsmasq.d/,*.conf" to /etc/dnsmasq.conf',
   },
   NetworkManager: {
-    ...dnsmasq,
-    argv: () => ['dnsmasq', '--conf-file=/dev/null', `--conf-dir=${networkManagerFolder}`],
+    // Its dnsmasq always binds to its interfaces.
+    read: (name) =>
+      readDnsmasq(['--bind-interfaces', '--conf-file=/dev/null', `--conf-dir=${networkManagerFolder}`], name),
+    findDomainsIn,
     remedy: `it needs ${networkManagerFolder}`,
   },
   unbound: {
-    ...{ findFolders: findUnboundFolders, findBound: () => [] },
-    ...{ findDomains: findUnboundDomains, findDomainsIn: findZonesIn },
-    argv: () => ['unbound'],
+    read: (name) => {
+      const settings = readUnboundSettings([], rootsFiles);
+      return { folders: findUnboundFolders(settings, name), domains: settings.domains, needs: [] };
+    },
+    findDomainsIn: findZonesIn,
     remedy: 'add include-toplevel: "/etc/unbound/unbound.conf.d/*.conf" to /etc/unbound/unbound.conf',
   },
 };
+
+function readDnsmasq(args: readonly string[], name: string): ReadSettings {
+  const settings = readDnsmasqSettings(['dnsmasq', ...args], rootsFiles);
+  const [folders, domains] = [findDnsmasqFolders(settings, name), findDnsmasqDomains(settings)];
+  return { folders, domains, needs: findStartNeeds(settings) };
+}
 
 /** The files of a host that concern its resolver. */
 export interface FoundFiles {
@@ -75,29 +89,20 @@ export async function findFileResolver(run: Run, link: string, own: readonly Add
   const program = mayBe ? await findActiveProgram(run) : null;
   if (program === null) return { resolver: null, dnsFiles };
   const reader = readers[program];
-  const argv = reader.argv(rootsFiles);
-  const folder =
-    reader.findFolders(argv, rootsFiles, name).find((each) => dropInFolders[program].includes(each)) ?? null;
-  const missing = reader.findBound(argv, rootsFiles).find((each) => isMissing(each, own));
-  const settled = reader.findDomains(argv, rootsFiles).map((domain): OtherDomain => ({ domain, link: null }));
+  const { folders, domains, needs } = reader.read(name);
+  const folder = folders.find((each) => dropInFolders[program].includes(each)) ?? null;
+  const missing = await findMissing(run, needs, own);
+  const settled = domains.map((domain): OtherDomain => ({ domain, link: null }));
   const others = [...settled, ...(folder === null ? [] : findOfNetworks(folder, link, reader))];
   const read = Object.entries(dnsFiles).filter(([path]) => dirname(path) === folder);
   const resolver = {
     ...{ program, folder: folder ?? '', others },
     own: readDropIns(Object.fromEntries(read)),
     isRecent: read.some(([path]) => isChangedWithin(path, secondsBetweenChanges)),
-    trouble:
-      missing === undefined
-        ? findTrouble(folder, name, link, `its ${program} reads no folder of cpn; ${reader.remedy}`)
-        : `its ${program} could not start again: no interface has its listen-address ${missing}`,
+    trouble: findTrouble(folder, name, link, `its ${program} reads no folder of cpn; ${reader.remedy}`),
+    ...(missing !== null && { unstartable: `its ${program} could not start again with ${missing}` }),
   };
   return { resolver, dnsFiles };
-}
-
-/** Only for addresses that can be compared: another word counts as present. */
-function isMissing(text: string, own: readonly Address[]): boolean {
-  const address = tryParseAddress(text);
-  return address !== null && !isLoopback(address) && !own.includes(address);
 }
 
 /** The time between two changes of a file. */

@@ -10,40 +10,34 @@ const words =
 
 /** Reads the settings of unbound(8) from the files that its command line names. */
 export function readUnbound(argv: readonly string[], files: SettingsFiles): StubSettings {
-  const { forwarders, isComplete } = readSettings(argv, files);
+  const { forwarders, isComplete } = readUnboundSettings(argv, files);
   return { forwarders, isComplete };
 }
 
 /** The included folders that a file of this name belongs to. */
-export function findUnboundFolders(argv: readonly string[], files: SettingsFiles, name: string): string[] {
+export function findUnboundFolders({ main, included }: UnboundSettings, name: string): string[] {
   // unbound-checkconf reads this file.
-  if (findMain(argv) !== usualFile) return [];
-  const named = (path: string): SettingsFiles => ({
-    ...files,
-    list: (folder) => (folder === dirname(path) ? [name] : []),
-  });
-  const isTaken = (path: string) => expand(path, named(path))?.includes(join(dirname(path), name)) === true;
-  const { included } = readSettings(argv, files);
+  if (main !== usualFile) return [];
+  const list = (path: string) => (folder: string) => (folder === dirname(path) ? [name] : []);
+  const isTaken = (path: string) => expand(path, { list: list(path) })?.includes(join(dirname(path), name)) === true;
   return included.filter((path) => basename(path).includes('*') && isTaken(path)).map(dirname);
 }
 
-/** The domains of its zones. */
-export function findUnboundDomains(argv: readonly string[], files: SettingsFiles): string[] {
-  return readSettings(argv, files).domains;
-}
-
 export function findZonesIn(text: string): string[] {
-  return readSettings([], { read: (path) => (path === usualFile ? text : ''), list: () => [] }).domains;
+  return readUnboundSettings([], { read: (path) => (path === usualFile ? text : ''), list: () => [] }).domains;
 }
 
 interface UnboundSettings extends StubSettings {
+  readonly main: string;
+  /** Those of its zones. */
   readonly domains: string[];
   /** Paths and patterns. */
   readonly included: string[];
 }
 
-function readSettings(argv: readonly string[], files: SettingsFiles): UnboundSettings {
-  const pending = [findMain(argv)];
+export function readUnboundSettings(argv: readonly string[], files: SettingsFiles): UnboundSettings {
+  const main = findMain(argv);
+  const pending = [main];
   const [domains, included]: [string[], string[]] = [[], []];
   const visited = new Set<string>();
   /** Files found by a pattern. These may be empty. */
@@ -52,7 +46,7 @@ function readSettings(argv: readonly string[], files: SettingsFiles): UnboundSet
   let isComplete = true;
   for (let path = pending.shift(); path !== undefined; path = pending.shift()) {
     if (visited.has(path)) continue;
-    if (visited.size >= mostFiles) return { forwarders, isComplete: false, domains, included };
+    if (visited.size >= mostFiles) return { main, forwarders, isComplete: false, domains, included };
     visited.add(path);
     const text = files.read(path);
     if (text === '' && !matched.has(path)) isComplete = false;
@@ -74,7 +68,7 @@ function readSettings(argv: readonly string[], files: SettingsFiles): UnboundSet
       }
     }
   }
-  return { forwarders, isComplete, domains, included };
+  return { main, forwarders, isComplete, domains, included };
 }
 
 const usualFile = '/etc/unbound/unbound.conf';
@@ -87,7 +81,7 @@ function findMain(argv: readonly string[]): string {
 }
 
 /** Expands an absolute path, whose last part may contain one `*`. Null for any other path. */
-function expand(path: string, { list }: SettingsFiles): string[] | null {
+function expand(path: string, { list }: Pick<SettingsFiles, 'list'>): string[] | null {
   const [before = '', after, ...more] = basename(path).split('*');
   const folder = dirname(path);
   if (!folder.startsWith('/') || more.length > 0 || /[?[*]/.test(folder + before + (after ?? ''))) return null;

@@ -247,7 +247,7 @@ describe('a host with dnsmasq', () => {
     const { resolve } = simulated.tools.host;
     simulated.tools.host.resolve = async (name, deadline) =>
       name.endsWith('.cpn.internal') && isUsed() ? [address('10.77.0.1')] : resolve(name, deadline);
-    const set = (change: { isServing?: boolean; isRecent?: boolean; trouble?: string }) => {
+    const set = (change: { isServing?: boolean; isRecent?: boolean; trouble?: string; unstartable?: string }) => {
       const { dns } = simulated.actual;
       if (dns?.program === 'dnsmasq') simulated.actual = { ...simulated.actual, dns: { ...dns, ...change } };
     };
@@ -358,6 +358,25 @@ describe('a host with dnsmasq', () => {
     await takeDown(simulated.tools);
     expect(simulated.actual.dnsFiles).toEqual({});
     expect(await simulated.state()).not.toHaveProperty('ownsDns');
+  });
+
+  it('keeps its file, and gets no other, while it could not start again', async () => {
+    const { simulated, set, text } = await startDnsmasq();
+    set({ unstartable: 'user=x' });
+    await run(simulated);
+    expect([text(), await reasons(simulated)]).toEqual([undefined, ['user=x']]);
+    const { dns: found } = simulated.actual;
+    if (found?.program !== 'dnsmasq') throw new Error('no dnsmasq');
+    const { unstartable: _, ...startable } = found;
+    simulated.actual = { ...simulated.actual, dns: startable };
+    await run(simulated);
+    const before = text();
+    set({ unstartable: 'user=x' });
+    const { membership, ...state } = await simulated.state();
+    const changed = { ...map, routeDns: [{ route: lan, servers: [server], domains: ['corp.example', 'x.example'] }] };
+    await simulated.tools.store.write({ ...state, membership: { ...membership, map: changed } } as Joined);
+    expect((await run(simulated))?.changes).toEqual([]);
+    expect([text(), await reasons(simulated)]).toEqual([before, [null, 'user=x']]);
   });
 
   it('is left alone if the file cannot be changed', async () => {

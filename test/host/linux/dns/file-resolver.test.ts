@@ -2,13 +2,14 @@ import { describe, expect, test } from 'vitest';
 import { MissingTool } from '../../../../src/core/errors/index.ts';
 import { dnsmasqArgs, findActiveProgram, isActive } from '../../../../src/host/linux/dns/active-program.ts';
 import {
-  findBoundAddresses,
   findDnsmasqDomains,
   findDnsmasqFolders,
   findDomainsIn,
+  findStartNeeds,
+  readDnsmasqSettings,
 } from '../../../../src/host/linux/dns/dnsmasq.ts';
 import type { SettingsFiles } from '../../../../src/host/linux/dns/settings.ts';
-import { findUnboundDomains, findUnboundFolders, findZonesIn } from '../../../../src/host/linux/dns/unbound.ts';
+import { findUnboundFolders, findZonesIn, readUnboundSettings } from '../../../../src/host/linux/dns/unbound.ts';
 import type { Run } from '../../../../src/host/process/run.ts';
 
 const name = 'cpn-cpn0.conf';
@@ -29,7 +30,7 @@ describe('the folder of dnsmasq', () => {
     ['nowhere', ['dnsmasq', '--conf-file=/dev/null'], { '/etc/dnsmasq.conf': 'conf-dir=/etc/dnsmasq.d\n' }, null],
     ['relative', ['dnsmasq', '-7', 'dnsmasq.d'], {}, null],
   ])('%s', (_, argv, texts, folder) => {
-    expect(findDnsmasqFolders(argv, filesOf(texts), name)[0] ?? null).toBe(folder);
+    expect(findDnsmasqFolders(readDnsmasqSettings(argv, filesOf(texts)), name)[0] ?? null).toBe(folder);
   });
 });
 
@@ -47,14 +48,15 @@ describe('the folder of unbound', () => {
     ['not of another main file', ['unbound', '-c', '/etc/other'], 'include: "/etc/unbound/*.conf"\n', null],
     ['not without any', [], 'server:\n', null],
   ])('%s', (_, argv, text, folder) => {
-    expect(findUnboundFolders(argv, filesOf({ [main]: text, '/etc/other': text }), name)[0] ?? null).toBe(folder);
+    const settings = readUnboundSettings(argv, filesOf({ [main]: text, '/etc/other': text }));
+    expect(findUnboundFolders(settings, name)[0] ?? null).toBe(folder);
   });
 
   test('with the domains of its zones', () => {
     const text =
       'forward-zone:\n name: "Corp.Example."\nstub-zone: name: x.example\nserver: local-zone: "lan." static\n';
     expect(findZonesIn(text)).toEqual(['corp.example', 'x.example', 'lan']);
-    expect(findUnboundDomains([], filesOf({ [main]: text }))).toEqual(['corp.example', 'x.example', 'lan']);
+    expect(readUnboundSettings([], filesOf({ [main]: text })).domains).toEqual(['corp.example', 'x.example', 'lan']);
   });
 });
 
@@ -67,15 +69,14 @@ test('domains with servers, or answers, of their own', () => {
   const domains = ['corp.example', 'x.example', 'lan', 'ads.example'];
   expect(findDomainsIn(text)).toEqual(domains);
   const files = filesOf({ '/etc/dnsmasq.conf': 'conf-dir=/etc/dnsmasq.d\n', '/etc/dnsmasq.d/x': text });
-  expect(findDnsmasqDomains(['dnsmasq', '-S', '/first.example/192.0.2.1'], files)).toEqual([
-    'first.example',
-    ...domains,
-  ]);
+  const settings = readDnsmasqSettings(['dnsmasq', '-S', '/first.example/192.0.2.1'], files);
+  expect(findDnsmasqDomains(settings)).toEqual(['first.example', ...domains]);
 });
 
 test('the domains of dnsmasq include those of a blocklist with 300,000 lines', () => {
   const files = filesOf({ '/etc/dnsmasq.conf': 'address=/ads.example/\n'.repeat(300_000) });
-  expect(findDnsmasqDomains(['dnsmasq', '-S', '/first.example/192.0.2.1'], files)).toHaveLength(300_001);
+  const settings = readDnsmasqSettings(['dnsmasq', '-S', '/first.example/192.0.2.1'], files);
+  expect(findDnsmasqDomains(settings)).toHaveLength(300_001);
 });
 
 describe('the program of a resolver is found by its unit', () => {
@@ -119,10 +120,32 @@ describe('the program of a resolver is found by its unit', () => {
   });
 });
 
-test('the addresses without which dnsmasq does not start', () => {
-  const bound = (text: string) => findBoundAddresses(['dnsmasq'], filesOf({ '/etc/dnsmasq.conf': text }));
-  expect(bound('bind-interfaces\nlisten-address=127.0.0.1,172.18.0.1\nlisten-address=::1\n')).toEqual([
-    ...['127.0.0.1', '172.18.0.1', '::1'],
-  ]);
-  expect(bound('bind-dynamic\nlisten-address=172.18.0.1\n')).toEqual([]);
+describe('what dnsmasq does not start without', () => {
+  const needs = (text: string, ...args: string[]) =>
+    findStartNeeds(readDnsmasqSettings(['dnsmasq', ...args], filesOf({ '/etc/dnsmasq.conf': text }))).map(
+      ([option, value]) => `${option} ${value}`,
+    );
+
+  test('addresses and interfaces that it binds to', () => {
+    const text = 'bind-interfaces\nlisten-address=127.0.0.1,172.18.0.1\nlisten-address=::1\ninterface=lo, br-a\n';
+    const bound = ['listen-address 127.0.0.1', 'listen-address 172.18.0.1', 'listen-address ::1'];
+    expect(needs(text)).toEqual([...bound, 'interface lo', 'interface br-a']);
+    expect(needs('', '-zi', 'br-a', '-a', '172.18.0.1')).toEqual(['interface br-a', 'listen-address 172.18.0.1']);
+    expect(needs('bind-dynamic\nlisten-address=172.18.0.1\ninterface=br-a\n')).toEqual([]);
+  });
+
+  test('its user, its group and folders for its files, where a file wins over the command line', () => {
+    expect(needs('user=one\ngroup=two\n', '-u', 'three', '-x', '/run/a/b')).toEqual([
+      ...['user one', 'group two', 'pid-file /run/a/b'],
+    ]);
+    expect(needs('log-facility=/a/b\n')).toEqual(['log-facility /a/b']);
+    expect(needs('log-facility=local0\nuser=\n')).toEqual([]);
+  });
+
+  test('the folder of its leases, if it has any', () => {
+    expect(needs('dhcp-leasefile=/a/b\n')).toEqual([]);
+    expect(needs('dhcp-leasefile=/a/b\ndhcp-range=::,ra-only\n')).toEqual([]);
+    expect(needs('dhcp-range=10.0.0.1,10.0.0.9\nleasefile-ro\n', '-l', '/a/b')).toEqual([]);
+    expect(needs('dhcp-range=10.0.0.1,10.0.0.9\n', '-l', '/a/b')).toEqual(['dhcp-leasefile /a/b']);
+  });
 });
