@@ -194,8 +194,18 @@ describe.each([
     await resolvesAll();
   });
 
-  it('is as before after it leaves', async () => {
-    await laptop.cpn(['leave', '--yes']);
+  it('is as before after it leaves, once its settings are not broken', async () => {
+    const site = path(laptop.etcDir, folder, 'broken.conf');
+    await writeFile(site, 'broken\n');
+    const reloads = await resolver.reloads();
+    for (const flags of [[], ['--verify']]) {
+      const { exitCode, stderr } = await laptop.cpn(['leave', '--yes', ...flags], { allowFailure: true });
+      expect(exitCode).toBe(1);
+      expect(stderr).toContain(`cpn0 is not left completely: ${kind} still uses /etc/${folder}/cpn-cpn0.conf`);
+    }
+    expect(await resolver.reloads()).toEqual(reloads);
+    await rm(site);
+    await laptop.cpn(['leave', '--yes', '--verify']);
     expect(ours()).toEqual([]);
     expect(await resolver.query(name)).toEqual(['ENOTFOUND']);
     expect(await resolver.query('www.example')).toEqual(['192.0.2.80']);

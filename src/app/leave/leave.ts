@@ -1,12 +1,14 @@
-import { NotConverged, NotJoined } from '../../core/errors/index.ts';
+import { FileNotTakenBack, NotConverged, NotJoined } from '../../core/errors/index.ts';
 import { tableOf } from '../../core/forward/own-table.ts';
 import { formatRule } from '../../core/host-state/policy-rule.ts';
+import { planDnsRemoval } from '../../core/reconcile/plan-dns.ts';
 import { findOurRules } from '../../core/routing/tunnel-rules.ts';
 import type { State } from '../../store/state/state.ts';
 import { forEachState } from '../networks/down.ts';
 import { describeFormer, listFormer, recordFormer, selectFormer } from '../networks/former-networks.ts';
 import { describeStaying, tryRemoval } from '../networks/remove-peer.ts';
 import { cleanUp, deleteState } from '../reconcile/cleanup.ts';
+import { observeOptionsFor } from '../reconcile/observe-options.ts';
 import { isJoined, type SelectedNetworks, selectMeant } from '../select.ts';
 import type { HostTools, StateTools, Tools } from '../tools.ts';
 
@@ -59,10 +61,23 @@ export async function leaveNetworks(
     return forEachState(tools, leaving, async (state) => {
       const { removed, former } = keepsPeer ? stays : await leaveService(tools, state);
       const left = await cleanUp(tools, { ...state, enabled: false });
+      await refuseOwedFiles(tools, left);
       await deleteState(tools, left);
       return { interface: state.interface, removed, former };
     });
   });
+}
+
+/** @throws FileNotTakenBack if a resolver still has a file of ours: only the state leads to it */
+async function refuseOwedFiles(tools: Tools, left: State): Promise<void> {
+  if (!left.ownsDns) return;
+  const actual = await tools.host.observe(observeOptionsFor(left));
+  for (const step of planDnsRemoval(left.interface, actual, 'taken back')) {
+    if (step.do !== 'revert-dns' || step.files === undefined) continue;
+    const paths = Object.keys(step.files.texts);
+    const isThere = paths.some((path) => path in (actual.dnsFiles ?? {}));
+    throw new FileNotTakenBack(left.interface, paths.join(', '), step.files.program, isThere);
+  }
 }
 
 const stays = { removed: false, former: false } as const;
@@ -83,7 +98,8 @@ async function leaveService(tools: Tools, state: State): Promise<Omit<LeaveRepor
  * @throws NotConverged with the resources that remain
  */
 export async function verifyLeft(tools: HostTools, link: string): Promise<readonly string[]> {
-  const actual = await tools.host.observe({ link, firewall: true, sysctls: [], hosts: true });
+  const actual = await tools.host.observe({ link, firewall: true, sysctls: [], hosts: true, dns: true });
+  const files = Object.keys(actual.dnsFiles ?? {});
   // The rules of a full tunnel belong to one network, which may be another one.
   const others = (await tools.store.list()).states.filter((state) => state.interface !== link);
   const rules = others.length > 0 ? [] : findOurRules(actual.rules).map((rule) => `rule ${formatRule(rule)}`);
@@ -91,6 +107,7 @@ export async function verifyLeft(tools: HostTools, link: string): Promise<readon
     [`interface ${link}`, actual.link !== null],
     [`nft table ${tableOf(link)}`, actual.firewall !== null],
     [`block of ${link} in the hosts file`, actual.hosts?.block != null],
+    [files.join(', ') || `file of ${link} for a resolver`, files.length > 0],
     [tools.store.configPath(link), (await tools.store.readConfig(link)) !== null],
     [`state of ${link}`, (await tools.store.read(link)) !== null],
   ];

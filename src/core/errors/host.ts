@@ -178,6 +178,19 @@ export class NotConverged extends CpnError {
   }
 }
 
+/** A resolver has not given up a file of ours, so that the state stays for another attempt. */
+export class FileNotTakenBack extends CpnError {
+  override readonly name = 'FileNotTakenBack';
+
+  constructor(networkInterface: string, path: string, program: string, isThere: boolean) {
+    const found = isThere ? `${path} could not be removed` : `${program} still uses ${path}, which is removed`;
+    super(
+      `${networkInterface} is not left completely: ${found}; correct the cause in the warning, then "cpn leave ${networkInterface}" again`,
+      { facts: { interface: networkInterface, path, program } },
+    );
+  }
+}
+
 /** A network assigns an address that would cut this host off. */
 export class AddressRefused extends CpnError {
   override readonly name = 'AddressRefused';

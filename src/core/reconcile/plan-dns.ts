@@ -1,4 +1,4 @@
-import type { Actual, FileResolver, LinkDnsSettings } from '../host-state/actual.ts';
+import type { Actual, DropInProgram, FileResolver, LinkDnsSettings } from '../host-state/actual.ts';
 import { nameDropIn, readerOfFile, renderDropIns, settingsIn } from '../names/drop-in.ts';
 import { type DomainServers, formatServer } from '../names/split-dns.ts';
 import { added, type Change, type ChangeValue, removed, updated } from './change.ts';
@@ -21,10 +21,12 @@ export function planDns(wanted: WantedDns, { dns: resolver, dnsFiles = {} }: Act
   return planFiles(wanted, resolver, dnsFiles);
 }
 
-/** Planned if the host still has our settings. */
+/** The steps that take back settings which a host may still have. */
 export function planDnsRemoval(link: string, { dns, dnsFiles = {} }: Actual, reason: string): Step[] {
   const files = removeFiles(link, dnsFiles, reason, dns);
-  return dns?.program === 'systemd-resolved' && dns.own ? [...files, reversal(link, dns.own, reason)] : files;
+  if (!dns) return files;
+  if (dns.program === 'systemd-resolved') return dns.own ? [...files, reversal(link, dns.own, reason)] : files;
+  return files.length > 0 ? files : [reloading(link, dns)];
 }
 
 function planSettings({ link, dns: wanted, ownsDns }: WantedDns, own: LinkDnsSettings | null): Step[] {
@@ -62,10 +64,10 @@ function planFiles({ link, dns, ownsDns }: WantedDns, resolver: FileResolver, pr
 }
 
 /** The program has not read the removal of our file: its other settings were broken. */
-function reloading(link: string, { program, folder }: FileResolver): Step {
-  const path = `${folder}/${nameDropIn(link)}`;
-  const changes = [removed('dns', path, [], `${program} still uses it`)];
-  return { do: 'revert-dns', link, files: { program, texts: { [path]: null } }, changes };
+function reloading(link: string, resolver: FileResolver): Step {
+  const path = `${resolver.folder}/${nameDropIn(link)}`;
+  const changes = [removed('dns', path, [], `${resolver.program} still uses it`)];
+  return { do: 'revert-dns', link, files: withoutFiles(resolver.program, [path], resolver), changes };
 }
 
 function compareFiles(path: string, before: string | undefined, text: string): Change {
@@ -78,15 +80,16 @@ function compareFiles(path: string, before: string | undefined, text: string): C
 /** A step for each program that reads one of the files. */
 function removeFiles(link: string, present: Texts, reason: string, resolver?: Actual['dns']): Step[] {
   const paths = Map.groupBy(Object.keys(present), readerOfFile);
-  const known = resolver && resolver.program !== 'systemd-resolved' ? resolver : null;
   return [...paths].map(([program, own]) => ({
-    ...{ do: 'revert-dns', link },
-    files: {
-      ...{ program, texts: withoutTexts(own) },
-      ...(known?.program === program && known.unstartable !== undefined && { unstartable: known.unstartable }),
-    },
+    ...{ do: 'revert-dns', link, files: withoutFiles(program, own, resolver) },
     changes: own.map((path) => removed('dns', path, settingsIn(present[path] ?? ''), reason)),
   }));
+}
+
+function withoutFiles(program: DropInProgram, paths: readonly string[], resolver: Actual['dns']): DnsFiles {
+  const isRead = resolver && resolver.program !== 'systemd-resolved' && resolver.program === program;
+  const unstartable = isRead ? resolver.unstartable : undefined;
+  return { program, texts: withoutTexts(paths), ...(unstartable !== undefined && { unstartable }) };
 }
 
 function withoutTexts(paths: readonly string[]): DnsFiles['texts'] {

@@ -15,6 +15,7 @@ const remains: readonly [string, Partial<Actual>, 'file' | 'state' | null][] = [
   ['interface cpn0', { link }, null],
   ['nft table cpn_cpn0', { firewall: [] }, null],
   ['block of cpn0 in the hosts file', { hosts: { block: 'x' } as unknown as Actual['hosts'] }, null],
+  ['/etc/dnsmasq.d/cpn-cpn0.conf', { dnsFiles: { '/etc/dnsmasq.d/cpn-cpn0.conf': '' } }, null],
   ['cpn0.conf', {}, 'file'],
   ['state of cpn0', {}, 'state'],
   ['rule ', { rules }, null],
@@ -34,7 +35,8 @@ it.each(remains)('a network is not left while there is still its %s', async (wha
 it('a network is left once nothing of it is there, and policy rules may be those of another one', async () => {
   const simulated = await SimulatedHost.empty();
   const checked = await verifyLeft(simulated.tools, 'cpn0');
-  for (const [what] of remains.slice(0, -1)) expect(checked.join()).toContain(what);
+  const names = remains.slice(0, -1).map(([what]) => (what.includes('dnsmasq') ? 'file of cpn0 for a resolver' : what));
+  for (const name of names) expect(checked.join()).toContain(name);
   expect(checked.at(-1)).toBe('policy rule of cpn');
   await simulated.tools.store.write({ ...joinedTo(mapAt('"1"', [])), interface: 'cpn1' });
   simulated.actual = { ...bare, rules };

@@ -110,7 +110,9 @@ describe('our file for a resolver', () => {
     const removal = { do: 'revert-dns', files: { program: 'dnsmasq', texts: { [path]: null } } };
     expect(planDns({ ...wanted, dns: null }, written)).toMatchObject([{ ...removal, changes: [{ action: 'remove' }] }]);
     expect(planDnsRemoval('cpn0', written, 'taken back')).toMatchObject([removal]);
-    expect(planDnsRemoval('cpn0', bareHost, 'taken back')).toEqual([]);
+    // The removal may not have been read.
+    expect(planDnsRemoval('cpn0', bareHost, 'taken back')).toMatchObject([removal]);
+    expect(planDnsRemoval('cpn0', { ...bareHost, dns: null }, 'taken back')).toEqual([]);
     const [step] = planDns(wanted, bareHost);
     if (step?.do === 'set-dns') expect(revertOf(step)).toMatchObject({ ...removal, changes: [] });
   });

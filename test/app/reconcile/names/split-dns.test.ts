@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest';
+import { leaveNetworks } from '../../../../src/app/leave/leave.ts';
 import { takeDown } from '../../../../src/app/networks/down.ts';
 import { describeEvaluation } from '../../../../src/app/problems/describe-evaluation.ts';
 import { evaluateNetwork } from '../../../../src/app/reconcile/evaluate-network.ts';
 import { passNetwork } from '../../../../src/app/reconcile/pass.ts';
 import { noUpdate } from '../../../../src/app/reconcile/state-update.ts';
+import { CommandFailed } from '../../../../src/core/errors/index.ts';
 import { settingsOf } from '../../../../src/core/reconcile/plan-dns.ts';
+import type { Step } from '../../../../src/core/reconcile/step.ts';
 import { noNotes } from '../../../../src/store/notes.ts';
 import type { Joined } from '../../../../src/store/state/state.ts';
 import { address, bare, dialled, options, peer, prefix } from '../../../core/samples.ts';
@@ -377,6 +380,32 @@ describe('a host with dnsmasq', () => {
     await simulated.tools.store.write({ ...state, membership: { ...membership, map: changed } } as Joined);
     expect((await run(simulated))?.changes).toEqual([]);
     expect([text(), await reasons(simulated)]).toEqual([before, [null, 'user=x']]);
+  });
+
+  it('keeps the state of a network that is left until the removal of its file was read', async () => {
+    const { simulated, text } = await startDnsmasq();
+    await run(simulated);
+    simulated.service.onRemovePeer = () => true;
+    const { apply } = simulated.tools.host;
+    const failing = (step: Step) => step.do === 'revert-dns';
+    simulated.refusesStep = failing;
+    await expect(leaveNetworks(simulated.tools)).rejects.toThrow(
+      `cpn0 is not left completely: ${path} could not be removed; correct the cause in the warning, then "cpn leave cpn0" again`,
+    );
+    expect(text()).toBeDefined();
+    // The file is removed, but not read.
+    simulated.refusesStep = () => false;
+    simulated.tools.host.apply = async (step) => {
+      await apply(step);
+      if (failing(step)) throw new CommandFailed('dnsmasq', 1, 'no');
+    };
+    for (let attempt = 0; attempt < 2; attempt += 1) {
+      await expect(leaveNetworks(simulated.tools)).rejects.toThrow(`dnsmasq still uses ${path}, which is removed`);
+      expect(await simulated.tools.store.read('cpn0')).toMatchObject({ enabled: false, ownsDns: true });
+    }
+    simulated.tools.host.apply = apply;
+    expect(await leaveNetworks(simulated.tools)).toMatchObject([{ interface: 'cpn0' }]);
+    expect([text(), await simulated.tools.store.read('cpn0')]).toEqual([undefined, null]);
   });
 
   it('is left alone if the file cannot be changed', async () => {
