@@ -103,7 +103,7 @@ describe('a domain behind a route', () => {
     expect((await status(laptop)).domains).toMatchObject([
       {
         domain: 'office.cpn.internal',
-        state: 'refused',
+        state: 'waiting',
         reason: expect.stringContaining('systemctl enable --now cpn'),
       },
       { domain: 'corp.example', route: '192.168.50.0/24', servers: [server], state: 'used' },

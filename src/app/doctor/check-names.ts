@@ -35,8 +35,7 @@ async function examineDomains(
   { host, store }: Pick<Tools, 'host' | 'store'>,
   { state, desired, actual }: Evaluation,
 ): Promise<Finding[]> {
-  // By choice of the user.
-  if (!state.enabled || !state.options.dns) return [];
+  if (!state.enabled) return [];
   const { map, text } = state.membership;
   const servers = findUsedServers(desired.domains).slice(0, mostServers);
   const [{ states }, answers] = await Promise.all([

@@ -65,8 +65,10 @@ export function findForeignRouteProblems({ state, desired, actual }: Evaluation)
 
 /** Reports the domains behind routes that this host refuses. */
 export function findRefusedDomains({ state, desired }: Pick<Evaluation, 'state' | 'desired'>): Problem[] {
-  return desired.domains.flatMap(({ domain, reason }) =>
-    reason === null ? [] : [problem('domain-refused', { interface: state.interface, domain, reason })],
+  return desired.domains.flatMap(({ domain, route, state: is, reason }) =>
+    is !== 'refused' || reason === null || route === null
+      ? []
+      : [problem('domain-refused', { interface: state.interface, domain, reason })],
   );
 }
 

@@ -144,5 +144,13 @@ async function applyAndSave(
       : await applyNewMap(tools, planned, known, options);
   // The next pass that observes the host applies the rest, and saves it.
   if (planned.actual.unread === undefined) await save(tools, state, known, planned);
-  return { evaluation: planned, changes: planned.changes, isDrift };
+  return { evaluation: planned, changes: withoutUndone(planned, state), isDrift };
+}
+
+/** Leaves out DNS settings that the resolver refused, and those that could not be removed. */
+function withoutUndone({ steps, changes, state: { refusedDns } }: Evaluation, applied: Joined): readonly Change[] {
+  const sets = steps.some((step) => step.do === 'set-dns');
+  const isRefused = applied.refusedDns !== undefined && applied.refusedDns !== refusedDns;
+  const isUndone = sets ? isRefused : applied.ownsDns === true;
+  return isUndone ? changes.filter(({ kind }) => kind !== 'dns') : changes;
 }

@@ -36,7 +36,7 @@ export function checkDomains(examined: ExaminedDomains): Finding[] {
   ];
 }
 
-function checkDomain({ domain, route, servers, reason }: DomainReport, examined: ExaminedDomains): Finding {
+function checkDomain({ domain, route, servers, state, reason }: DomainReport, examined: ExaminedDomains): Finding {
   const { network, desired, actual, networks } = examined;
   const place = route === null ? '' : ` behind ${route}`;
   const checked = `the domain ${domain}${place} of network ${printable(network)}`;
@@ -48,7 +48,9 @@ function checkDomain({ domain, route, servers, reason }: DomainReport, examined:
   if (owner === undefined) {
     const hasStub = (actual.underlay.stubs ?? []).length > 0;
     const remedy = actual.dns === null && !hasStub ? 'apt install systemd-resolved' : null;
-    return noteFinding('dns', checked, `is not resolved through the tunnel: ${reason}`, remedy);
+    const found =
+      state === 'waiting' ? 'waits to be resolved through the tunnel' : 'is not resolved through the tunnel';
+    return noteFinding('dns', checked, `${found}: ${reason}`, remedy);
   }
   const found = `is that of network ${printable(owner.network)} on ${owner.link}, which has it too and was joined first`;
   const remedy = `cpn set ${owner.link} --no-dns, for ${desired.link} to resolve it`;

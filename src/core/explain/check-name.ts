@@ -21,7 +21,7 @@ export interface QueryPath {
   readonly isDaemon: boolean;
   /** True if the resolver is systemd-resolved. */
   readonly isResolved: boolean;
-  /** The domains with this name that networks have, and this host refuses. */
+  /** The domains with this name that networks have, and this host does not use. */
   readonly refused: readonly { readonly report: DomainReport; readonly network: string }[];
 }
 
@@ -46,7 +46,7 @@ export function findQueryPath(name: string, views: readonly NetworkOnHost[]): Qu
   const [best] = matching.toSorted((one, other) => other.domain.length - one.domain.length);
   const refused = views.flatMap(({ map, desired }) =>
     desired.domains
-      .filter(({ domain, state }) => state === 'refused' && isBelow(name, domain))
+      .filter(({ domain, state }) => state !== 'used' && isBelow(name, domain))
       .map((report) => ({ report, network: map.name })),
   );
   const isResolved = views.some(({ actual }) => actual.dns?.program === 'systemd-resolved');
@@ -113,7 +113,7 @@ function listServers({ servers, view, isDaemon, route }: QueryPath): string {
 }
 
 function describeRefused({ report, network }: QueryPath['refused'][number]): string {
-  return `${report.domain} of network ${network} is refused: ${report.reason}`;
+  return `${report.domain} of network ${network} is ${report.state}: ${report.reason}`;
 }
 
 /** The DNS server in a network that receives the queries for the name; null if none does. */

@@ -33,9 +33,12 @@ export interface DomainReport {
   readonly route: Prefix | null;
   /** A port other than 53 follows the address. */
   readonly servers: readonly string[];
-  /** `used`: this host resolves its names by these servers. */
-  readonly state: 'used' | 'refused';
-  /** Why it is refused; null if it is used. */
+  /**
+   * `used`: this host resolves its names by these servers. `waiting`: it will, after a minute or
+   * once the daemon runs.
+   */
+  readonly state: 'used' | 'waiting' | 'refused';
+  /** Why it is not used; null if it is. */
   readonly reason: string | null;
 }
 
@@ -115,8 +118,9 @@ export function splitDns(inputs: SplitDnsInputs): {
   const isReached = (servers: readonly Address[]) => own !== null || servers.join() === direct.join();
   const report = judged.flatMap(({ entry: { route, servers }, domains }) =>
     domains.map(({ domain, reason }): DomainReport => {
-      const why = reason ?? (isReached(servers) ? null : describeOtherServers(usable[0]?.entry));
-      return { domain, route, servers, state: why === null ? 'used' : 'refused', reason: why };
+      if (reason !== null) return { domain, route, servers, state: 'refused', reason };
+      if (isReached(servers)) return { domain, route, servers, state: 'used', reason: null };
+      return { domain, route, servers, state: 'waiting', reason: describeOtherServers(usable[0]?.entry) };
     }),
   );
   const names = unusable === null ? (own?.domains ?? []).filter((domain) => !isTaken(domain)) : [];

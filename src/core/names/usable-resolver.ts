@@ -54,6 +54,8 @@ export function isRecognized(found: LinkDnsSettings | null, servers: readonly Dn
 export interface KeptFile {
   /** Null for no file. */
   readonly dns: DomainServers | null;
+  /** That of the domains which it does not have. */
+  readonly state: 'waiting' | 'refused';
   readonly reason: string;
 }
 
@@ -72,15 +74,18 @@ export function keepFile(
   const isIntact = resolver.own?.servers.join() === formatServer(own);
   const dns = isIntact ? { servers: [own], domains: resolver.own.domains.map((each) => each.slice(1)) } : null;
   const lasting = resolver.unstartable ?? failure;
-  if (lasting !== undefined) return { dns, reason: lasting };
+  if (lasting !== undefined) return { dns, state: 'refused', reason: lasting };
   const reason = 'it follows in a minute: each change may restart the resolver';
-  return dns !== null && resolver.isRecent ? { dns, reason } : null;
+  return dns !== null && resolver.isRecent ? { dns, state: 'waiting', reason } : null;
 }
 
 const capable = 'systemd-resolved, dnsmasq, unbound, or NetworkManager with dns=dnsmasq';
 
 function describeMissing({ resolvers: [first], stubs = [] }: Underlay): string {
   const stub = stubs.find(({ address }) => address === first);
+  if (stub?.isListening === false) {
+    return `the local resolver is not running: nothing listens at ${stub.address}, which /etc/resolv.conf names; start it`;
+  }
   const local = stub && `the local resolver ${stub.address}${stub.program === null ? '' : ` (${stub.program})`}`;
   const present = local ?? (first === undefined ? 'no resolver' : `${first}, which is no program of this host`);
   return `it needs a local resolver with servers for each domain: ${capable}; this host has ${present}`;

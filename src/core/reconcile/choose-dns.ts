@@ -57,26 +57,44 @@ export function chooseDns(
   const { dns, forwarded, report: split } = splitDns(inputs);
   const afterwards = ofLink !== null && { afterwards: splitDns({ ...inputs, own: null }).dns };
   const served = obstacle === null ? { address: own.address, label, forwarded, ...afterwards } : null;
-  const report = resolver?.isServing || obstacle !== null ? split : withoutDaemon(domains, split, isUsed);
+  const report = reportAll({ domains, split, obstacle, isServing: resolver?.isServing === true, isUsed });
   const kept = obstacle === null ? keepFile(resolver, own, refused?.failure) : null;
   if (kept !== null) {
     const isKept = ({ domain }: DomainReport) => kept.dns?.domains.includes(domain);
-    const shown = report.map((each) => (isKept(each) ? each : refuse(each, kept.reason)));
+    const shown = report.map((each) => (isKept(each) ? each : notUsed(each, kept)));
     return { dns: kept.dns, ownsDns: isOwn, served, domains: shown };
   }
   if (refused === null) return { dns, ownsDns: isOwn, served, domains: report };
   // Without the daemon as a server, the settings may work.
   if (dns === null || !isSame(dns, refused)) return { dns, ownsDns: isOwn, served: null, domains: report };
   const reason = `with its DNS server, ${refused.lost.join(', ')} did not resolve on this host`;
-  return { dns: null, ownsDns: isOwn, served: null, domains: report.map((each) => refuse(each, reason)) };
+  return {
+    dns: null,
+    ownsDns: isOwn,
+    served: null,
+    domains: report.map((each) => notUsed(each, { state: 'refused', reason })),
+  };
 }
 
 const notServed = '"cpn run" does not work on this host: systemctl enable --now cpn, or cpn run';
 
-/** @param isUsed true if the resolver sends all queries to the daemon nevertheless */
-function withoutDaemon([domain = '']: readonly string[], split: readonly DomainReport[], isUsed: boolean) {
-  if (isUsed) return split.map((each) => refuse(each, `its names fail: ${notServed}`));
-  return [{ domain, route: null, servers: [], state: 'refused' as const, reason: notServed }, ...split];
+interface Reported {
+  readonly domains: readonly string[];
+  readonly split: readonly DomainReport[];
+  readonly obstacle: string | null;
+  readonly isServing: boolean;
+  /** True if the resolver sends all queries to the daemon, whether it serves names or not. */
+  readonly isUsed: boolean;
+}
+
+/** Adds the domain of the network's own names, which are served by the daemon alone. */
+function reportAll({ domains: [domain = ''], split, obstacle, isServing, isUsed }: Reported): DomainReport[] {
+  const own = { domain, route: null, servers: [] };
+  if (obstacle !== null) return [{ ...own, state: 'refused', reason: obstacle }, ...split];
+  if (isServing) return [...split];
+  if (isUsed) return split.map((each) => notUsed(each, { state: 'waiting', reason: `its names fail: ${notServed}` }));
+  const waiting = split.map((each) => (each.reason === notServed ? { ...each, state: 'waiting' as const } : each));
+  return [{ ...own, state: 'waiting', reason: notServed }, ...waiting];
 }
 
 function serversOf({ servers }: RouteDns): DnsServer[] {
@@ -87,8 +105,11 @@ function isSame({ servers, domains }: DomainServers, refused: DomainServers): bo
   return sameData({ servers, domains }, { servers: refused.servers, domains: refused.domains });
 }
 
-function refuse(report: DomainReport, reason: string): DomainReport {
-  return report.state === 'used' ? { ...report, state: 'refused', reason } : report;
+function notUsed(
+  report: DomainReport,
+  { state, reason }: { readonly state: DomainReport['state']; readonly reason: string },
+): DomainReport {
+  return report.state === 'used' ? { ...report, state, reason } : report;
 }
 
 /** The routes that no peer of this host receives packets for, with the reason. */

@@ -37,7 +37,7 @@ it('the server of a domain in use is queried; programs that bypass the resolver 
   const { asked, find } = await start();
   expect(await find()).toEqual([
     expect.stringMatching(/do not resolve domains of a network$/),
-    expect.stringContaining('"cpn run" does not work on this host'),
+    expect.stringMatching(/^waits to be resolved through the tunnel: "cpn run" does not work on this host/),
     `cpn0 sends its queries to ${server}`,
     'does not answer',
   ]);
@@ -55,17 +55,20 @@ it('a network joined before has the domain; one joined later does not', async ()
   expect(await find()).toContain(`cpn0 sends its queries to ${server}`);
 });
 
-it.each<[string, Partial<Joined>]>([
-  ['that is down', { enabled: false }],
-  ['with --no-dns', { options: { ...options, dns: false } }],
-])('there is no domain in a network %s', async (_, changes) => {
+const refused = 'is not resolved through the tunnel: this host takes none (--no-dns)';
+it.each<[string, Partial<Joined>, readonly string[]]>([
+  ['that is down has no finding', { enabled: false }, []],
+  ['with --no-dns is a note', { options: { ...options, dns: false } }, [refused, refused]],
+])('a domain of a network %s', async (_, changes, findings) => {
   const { simulated, tools, asked, find } = await start();
   await tools.store.write({ ...(await simulated.state()), ...changes });
-  expect(await find()).toEqual([expect.stringMatching(/programs bypass systemd-resolved$/)]);
+  expect(await find()).toEqual([expect.stringMatching(/programs bypass systemd-resolved$/), ...findings]);
   expect(asked).toEqual([]);
 });
 
-it('there is no finding without systemd-resolved', async () => {
+it('there is no finding of systemd-resolved without it', async () => {
   const { tools } = await startExaminedHost(undefined, {}, { resolvedMode: async () => null });
-  expect((await examine(tools)).filter(({ subject }) => subject === 'dns')).toEqual([]);
+  expect((await examine(tools)).filter(({ subject }) => subject === 'dns')).toMatchObject([
+    { verdict: 'note', checked: 'the domain office.cpn.internal of network office' },
+  ]);
 });

@@ -67,7 +67,7 @@ it('a domain of two networks is that of the first joined, unless it is refused f
 it('a server that stays outside the tunnel receives no queries', () => {
   const desired = { ...desireFor(peer(3), network([peer(3)])), keptOutside: [{ address: second, what: 'a resolver' }] };
   const entries = [{ route: lan, servers: [server, second], domains: ['corp.example'] }];
-  expect(check(used, { entries, desired })).toMatchObject([
+  expect(check(used, { entries, desired }).slice(-1)).toMatchObject([
     {
       verdict: 'note',
       checked: `the DNS server ${second} of domains behind ${lan}`,

@@ -122,6 +122,12 @@ describe('the queries for a name go', () => {
       `${self.address}, which is not running`,
     ],
     [
+      'nowhere new for a domain that waits',
+      'db.corp.example',
+      { servers: [], reports: [{ ...report, state: 'waiting', reason: 'it follows in a minute' }] },
+      `corp.example of network office is waiting: it follows in a minute; ${asBefore}`,
+    ],
+    [
       'nowhere new for a refused domain',
       'db.corp.example',
       { servers: [], reports: [{ ...report, state: 'refused', reason: 'this host takes none (--no-dns)' }] },

@@ -63,7 +63,7 @@ describe('the domains of a route', () => {
     expect(dns).toEqual({ servers: [at(server)], domains: ['50.168.192.in-addr.arpa', 'corp.example', 'x.example'] });
     expect(report.map(({ domain, state }) => `${domain} ${state}`)).toEqual([
       'corp.example used',
-      'dc.example refused',
+      'dc.example waiting',
       'x.example used',
     ]);
     expect(report[1]?.reason).toBe('without "cpn run", only the domains behind 192.168.50.0/24 are resolved');

@@ -6,6 +6,7 @@ import { evaluateNetwork } from '../../../../src/app/reconcile/evaluate-network.
 import { passNetwork } from '../../../../src/app/reconcile/pass.ts';
 import { noUpdate } from '../../../../src/app/reconcile/state-update.ts';
 import { CommandFailed } from '../../../../src/core/errors/index.ts';
+import type { DomainReport } from '../../../../src/core/names/split-dns.ts';
 import { settingsOf } from '../../../../src/core/reconcile/plan-dns.ts';
 import type { Step } from '../../../../src/core/reconcile/step.ts';
 import { noNotes } from '../../../../src/store/notes.ts';
@@ -35,9 +36,14 @@ async function startHost(changes: Partial<Joined> = {}): Promise<{ simulated: Si
   return { simulated, warnings };
 }
 const run = ({ tools }: SimulatedHost) => passNetwork(tools, 'cpn0', noUpdate, confirming);
-async function reasons({ tools }: SimulatedHost): Promise<(string | null)[]> {
+async function describeDomains({ tools }: SimulatedHost): Promise<readonly DomainReport[]> {
   const evaluation = await evaluateNetwork(tools, (await tools.store.read('cpn0')) as Joined);
-  const { domains } = describeEvaluation(evaluation, noNotes, 0);
+  return describeEvaluation(evaluation, noNotes, 0).domains;
+}
+const states = async (simulated: SimulatedHost) =>
+  (await describeDomains(simulated)).map(({ domain, state }) => `${domain} ${state}`);
+async function reasons(simulated: SimulatedHost): Promise<(string | null)[]> {
+  const domains = await describeDomains(simulated);
   return domains.filter(({ route }) => route !== null).map(({ reason }) => reason);
 }
 
@@ -114,6 +120,7 @@ describe('a pass sets the DNS servers of the interface', () => {
     await run(simulated);
     expect(simulated.linkDns).toBeNull();
     expect(await reasons(simulated)).toEqual(['this host takes none (--no-dns)']);
+    expect(await states(simulated)).toEqual(['office.cpn.internal refused', 'corp.example refused']);
   });
 
   it('not without systemd-resolved', async () => {
@@ -276,6 +283,7 @@ describe('a host with dnsmasq', () => {
     await run(simulated);
     expect(simulated.actual.dnsFiles).toEqual({});
     expect(await reasons(simulated)).toEqual([expect.stringContaining('systemctl enable --now cpn')]);
+    expect(await states(simulated)).toEqual(['office.cpn.internal waiting', 'corp.example waiting']);
     set({ isServing: true });
     await run(simulated);
     const written = text();
@@ -297,6 +305,7 @@ describe('a host with dnsmasq', () => {
     const before = text();
     expect((await run(simulated))?.changes).toEqual([]);
     expect(await reasons(simulated)).toEqual([null, 'it follows in a minute: each change may restart the resolver']);
+    expect((await states(simulated)).at(-1)).toBe('x.example waiting');
     for (const damaged of [before?.replaceAll('127.77.0', '192.0.2'), undefined]) {
       simulated.actual = simulate(simulated.actual, [
         {
@@ -326,7 +335,8 @@ describe('a host with dnsmasq', () => {
   it('is asked again only later if it did not take the file', async () => {
     const { simulated, warnings } = await startDnsmasq();
     simulated.refusesStep = (step) => step.do === 'set-dns';
-    await run(simulated);
+    // Not made, so that the log has no such change.
+    expect((await run(simulated))?.changes.filter(({ kind }) => kind === 'dns')).toEqual([]);
     expect(await reasons(simulated)).toEqual(['set-dns exited with 1: no']);
     await run(simulated);
     expect(warnings).toHaveLength(1);
@@ -432,6 +442,19 @@ it.each([
       ],
     },
     /this host has the local resolver 127\.0\.0\.1 \(named\)$/,
+  ],
+  [
+    {
+      resolvers: [address('127.0.0.1')],
+      stubs: [
+        {
+          ...{ address: address('127.0.0.1'), isListening: false, program: null, isStated: false },
+          stated: [],
+          observed: [],
+        },
+      ],
+    },
+    /^the local resolver is not running: nothing listens at 127\.0\.0\.1, which \/etc\/resolv\.conf names; start it$/,
   ],
 ])('what a host would need is named: %j', async (underlay, reason) => {
   const { simulated } = await startHost();
