@@ -153,6 +153,8 @@ export type Answerer = (question: Question) => Answer | Forwarding;
 export interface Forwarding {
   /** In the order of preference. They are not believed about names of other servers. */
   readonly servers: readonly Address[];
+  /** Called with whether one of them replied in time. */
+  readonly onReply?: (isAnswered: boolean) => void;
 }
 
 export interface NameServer {

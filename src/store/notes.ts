@@ -57,6 +57,8 @@ export interface Notes {
   readonly troubles: readonly string[];
   /** The served routes of this connector behind which no probe target replies. */
   readonly dead: readonly Prefix[];
+  /** The DNS servers behind routes that did not answer the last query of this host. */
+  readonly silentDns: readonly Address[];
   /** The routes of this connector to the LANs that it serves. Null before the first pass. */
   readonly ways: LanRoutes | null;
   /** The error of packet rules that fail to load. Null if they load, or if there are none. */
@@ -88,6 +90,7 @@ export const noNotes: Notes = {
   silent: {},
   troubles: [],
   dead: [],
+  silentDns: [],
   ways: null,
   unloaded: null,
   inboundDropped: false,
@@ -127,6 +130,7 @@ const schema = v.object({
   silent: v.record(v.string(), v.number()),
   troubles: v.array(v.string()),
   dead: v.optional(v.array(prefix), () => []),
+  silentDns: v.optional(v.array(address), () => []),
   ways: v.optional(v.nullable(v.record(v.string(), lanRoute)), null),
   unloaded: v.optional(v.nullable(v.string()), null),
   inboundDropped: v.optional(v.boolean(), false),
@@ -143,13 +147,14 @@ const schema = v.object({
 export function formatNotes({ sync, silent, probed, ways, reachability, alternating, paths, ...plain }: Notes): string {
   const { lastSuccess, ...others } = sync;
   const kept = isFileTime(sync) ? others : sync;
-  const { daemonFailure, held, troubles, dead, unloaded, inboundDropped } = plain;
+  const { daemonFailure, held, troubles, dead, silentDns, unloaded, inboundDropped } = plain;
   const lists = { silent: sortKeys(silent), troubles, dead, ...(ways !== null && { ways: sortKeys(ways) }) };
   const text = {
     sync: kept,
     ...(daemonFailure && { daemonFailure }),
     held,
     ...lists,
+    ...(silentDns.length > 0 && { silentDns }),
     unloaded,
     inboundDropped,
     probed: sortKeys(probed),

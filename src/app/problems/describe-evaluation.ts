@@ -6,6 +6,7 @@ import type { Peer } from '../../core/map/model.ts';
 import { ownKeys } from '../../core/map/own-peer.ts';
 import { resolveLabels } from '../../core/names/hosts-label.ts';
 import { addressesOf } from '../../core/names/resolved-names.ts';
+import type { DomainReport } from '../../core/names/split-dns.ts';
 import { hostPrefix } from '../../core/net/cidr.ts';
 import { formatEndpoint } from '../../core/net/endpoint.ts';
 import { proxyOf } from '../../core/net/proxy.ts';
@@ -72,7 +73,8 @@ export function describeEvaluation(
   notes: Pick<
     Notes,
     'sync' | 'silent' | 'troubles' | 'dead' | 'ways' | 'unloaded' | 'probed' | 'alternating' | 'paths'
-  >,
+  > &
+    Partial<Pick<Notes, 'silentDns'>>,
   now: number,
   host: HostFacts = {},
 ): EvaluatedStatus {
@@ -104,6 +106,7 @@ export function describeEvaluation(
   const ofRange = { subnet: bypasses.get(map.cidr), remote: remoteBypasses.get(map.cidr) };
   const hidden = findHiddenPeers(map, state.membership.peer.address, actual.underlay);
   const isHidden = hidden.some(({ peer }) => hostPrefix(peer.address) === ofRange.subnet?.prefix);
+  const domains = describeDomains(evaluation, notes.silentDns ?? []);
   const problems = selectProblems([
     ...findStateProblems(evaluation, notes, now, host),
     ...findPinProblems(state),
@@ -142,6 +145,9 @@ export function describeEvaluation(
       problem('session-kept', { interface: link, from, to, address: state.membership.peer.address }),
     ),
     ...(state.enabled ? [...findHostsProblem(evaluation), ...findRefusedDomains(evaluation)] : []),
+    ...domains
+      .filter((each) => each.state === 'silent')
+      .map(({ domain, servers }) => problem('domain-silent', { interface: link, domain, servers })),
     ...findTroubles(state, notes),
   ]);
   return {
@@ -156,7 +162,7 @@ export function describeEvaluation(
     },
     peers,
     routes,
-    domains: desired.domains,
+    domains,
     drift,
     foreignRoutes: findForeignRoutes(desired, actual),
     outside,
@@ -226,6 +232,15 @@ function describePeers(
 function findChoice({ endpoint }: Peer, { resolved }: Evaluation['desired']): PeerStatus['endpointChoice'] {
   const addresses = endpoint === null ? [] : addressesOf(endpoint.host, resolved);
   return endpoint === null || addresses.length < 2 ? null : { name: endpoint.host, addresses };
+}
+
+/** The daemon forwards all queries for a domain, and so has the fact. */
+function describeDomains({ desired, actual }: Evaluation, silent: readonly string[]): readonly DomainReport[] {
+  if (!actual.dns?.isServing) return desired.domains;
+  return desired.domains.map((each): DomainReport => {
+    const isSilent = each.state === 'used' && each.route !== null && each.servers.every((one) => silent.includes(one));
+    return isSilent ? { ...each, state: 'silent', reason: 'its DNS server does not answer' } : each;
+  });
 }
 
 /** @param standby why this host is not in service for the route; null if it is */

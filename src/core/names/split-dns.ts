@@ -35,9 +35,9 @@ export interface DomainReport {
   readonly servers: readonly string[];
   /**
    * `used`: this host resolves its names by these servers. `waiting`: it will, after a minute or
-   * once the daemon runs.
+   * once the daemon runs. `silent`: as `used`, but the servers do not answer.
    */
-  readonly state: 'used' | 'waiting' | 'refused';
+  readonly state: 'used' | 'silent' | 'waiting' | 'refused';
   /** Why it is not used; null if it is. */
   readonly reason: string | null;
 }

@@ -247,6 +247,14 @@ export const networkEntries = {
     // The table of domains has it.
     isWarning: false,
   }),
+  'domain-silent': entry<{ domain: string; servers: readonly string[] }>({
+    title: 'the DNS servers of a domain do not answer',
+    severity: 'problem',
+    text: ({ domain, servers }) => `no DNS server of ${domain} answers: ${listNames(servers)}`,
+    remedy: ({ servers: [server] }) => `cpn explain ${server} --protocol udp --port 53`,
+    // The table of domains has it.
+    isWarning: false,
+  }),
   'dns-ignored': entry<{ service: string; servers: readonly string[] }>({
     title: 'the resolvers of the network are not used',
     severity: 'note',

@@ -47,8 +47,9 @@ export async function serveNames({
   const reply = async (message: Buffer, transport: Transport) => {
     const found = replyTo(message, (question) => ({ ...answer(question), question }), transport);
     if (found === null || Buffer.isBuffer(found)) return found;
-    const { servers, question } = found;
+    const { servers, question, onReply } = found;
     const forwarded = await forward(message, servers, transport, forwardPort);
+    onReply?.(forwarded !== null);
     const checked = forwarded && checkReply(forwarded, { message, question }, findNames(answer, found));
     return checked === null ? replyFailure(message) : replyTo(message, () => checked, transport);
   };

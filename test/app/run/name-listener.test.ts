@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { describeEvaluation } from '../../../src/app/problems/describe-evaluation.ts';
 import { evaluateNetwork } from '../../../src/app/reconcile/evaluate-network.ts';
 import { passNetwork } from '../../../src/app/reconcile/pass.ts';
 import { noUpdate, type StateUpdate } from '../../../src/app/reconcile/state-update.ts';
@@ -49,6 +50,41 @@ describe('the daemon', () => {
     expect(ask('2.0.77.10.in-addr.arpa', 'PTR')).toMatchObject(found('edge.office.cpn.internal'));
     expect(ask('edge.office.cpn.internal', 'AAAA')).toMatchObject({ rcode: 'NOERROR', answers: [] });
     expect(ask('none.office.cpn.internal')).toMatchObject({ rcode: 'NXDOMAIN' });
+  });
+
+  it('notes servers that do not reply, until they do, or for ten minutes', async () => {
+    const { simulated, triggers, run, ask } = await startHost();
+    const noted = async () => (await simulated.tools.store.readNotes('cpn0')).silentDns;
+    const reply = (isAnswered: boolean) => {
+      const forwarding = ask('db.corp.example');
+      if (forwarding && 'servers' in forwarding) forwarding.onReply?.(isAnswered);
+    };
+    const described = async () => {
+      const evaluation = await evaluateNetwork(simulated.tools, await simulated.state());
+      const { domains, problems } = describeEvaluation(evaluation, await simulated.tools.store.readNotes('cpn0'), 0);
+      return [
+        domains.map(({ state }) => state),
+        problems.map(({ code }) => code).filter((code) => /domain/.test(code)),
+      ];
+    };
+    await simulated.tools.store.amendNotes('cpn0', { silentDns: [address('192.0.2.1')] });
+    await run();
+    await run();
+    expect(await noted()).toEqual([]);
+    for (let times = 0; times < 2; times += 1) reply(false);
+    expect(triggers).toHaveLength(2);
+    await run();
+    expect(await noted()).toEqual(['192.168.50.53']);
+    expect(await described()).toEqual([['used', 'silent'], ['domain-silent']]);
+    reply(true);
+    expect(triggers).toHaveLength(3);
+    await run();
+    expect([await noted(), await described()]).toEqual([[], [['used', 'used'], []]]);
+    reply(false);
+    await run();
+    simulated.seconds += 601;
+    await run();
+    expect(await noted()).toEqual([]);
   });
 
   it('gives the resolver its former servers back if it ends during a pass', async () => {

@@ -21,7 +21,16 @@ const leftOut = (...absent: ProblemCode[]) => {
 };
 
 const ofInterface = [
-  ...['connector-alone', 'drift', 'endpoint-unused', 'interface-missing', 'key-held', 'lan-silent', 'lan-unreachable'],
+  ...[
+    'connector-alone',
+    'domain-silent',
+    'drift',
+    'endpoint-unused',
+    'interface-missing',
+    'key-held',
+    'lan-silent',
+    'lan-unreachable',
+  ],
   ...['map-unused', 'peer-hidden', 'peer-relayed', 'peer-silent', 'port-mismatch', 'probe-untried', 'route-bypassed'],
   ...['route-foreign', 'route-missing', 'secret-mismatch', 'session-kept', 'subnet-inside', 'tunnel-bypassed'],
 ];

@@ -10,14 +10,17 @@ import type { Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
 import { TransitionLogger } from '../transition-logger.ts';
 
+/** Without another query, a server that did not reply may have recovered. */
+const silentSeconds = 600;
+
 /**
  * Serves the names of a network to the resolver of this host, at an address of the host,
  * and forwards queries for the domains behind routes.
  */
 export class NameListener implements PassListener {
-  readonly #tools: Pick<Tools, 'host'>;
+  readonly #tools: Pick<Tools, 'host' | 'store' | 'monotonic'>;
   readonly #link: string;
-  readonly #onStart: () => void;
+  readonly #onChange: () => void;
   readonly #transitions: TransitionLogger;
   #isEnded = false;
   #hasServed = false;
@@ -25,14 +28,21 @@ export class NameListener implements PassListener {
   #built: { readonly map: NetworkMap; readonly labels: readonly PeerLabels[]; readonly label: string } | null = null;
   #zones: Zones = new Map();
   #forwarded: readonly ForwardedDomains[] = [];
+  /** When servers last left a query without a reply, in seconds, unless they replied since. */
+  readonly #silent = new Map<Address, number>();
+  /** The silent servers in the notes; null for those of an earlier daemon. */
+  #noted: string | null = null;
   /** Undefined if the resolver does not use this server. */
   #afterwards: DomainServers | null | undefined;
 
-  /** @param onStart called once names are served: the resolver can then use them */
-  constructor(tools: Pick<Tools, 'host' | 'log'>, link: string, onStart: () => void) {
+  /**
+   * @param onChange called once names are served, because the resolver can then use them, and if
+   *   servers of a domain stop or begin to reply
+   */
+  constructor(tools: Pick<Tools, 'host' | 'log' | 'store' | 'monotonic'>, link: string, onChange: () => void) {
     this.#tools = tools;
     this.#link = link;
-    this.#onStart = onStart;
+    this.#onChange = onChange;
     const messages = { begins: 'the names of peers are not served', ends: 'the names of peers are served again' };
     this.#transitions = new TransitionLogger(tools.log, { interface: link }, messages);
   }
@@ -42,6 +52,7 @@ export class NameListener implements PassListener {
     // A resolver that does not reply keeps its settings, and continues to query this server.
     if (!served && evaluation?.actual.dns === null) return;
     this.#afterwards = this.#hasServed ? served?.afterwards : undefined;
+    await this.#noteSilent(served?.forwarded ?? []);
     if (!served) return this.#stop();
     const { membership, labels } = evaluation.state;
     this.#forwarded = served.forwarded;
@@ -92,7 +103,7 @@ export class NameListener implements PassListener {
       if (server === undefined) return;
       this.#server = { ...server, address };
       this.#hasServed = true;
-      this.#onStart();
+      this.#onChange();
     } catch (error) {
       this.#transitions.update(expectCpnError(error));
     }
@@ -102,7 +113,27 @@ export class NameListener implements PassListener {
     const found = answer(this.#zones, question);
     if (found.rcode !== 'REFUSED') return found;
     const servers = this.#findForwarded(question.name.toLowerCase());
-    return servers === undefined ? found : { servers };
+    if (servers === undefined) return found;
+    return { servers, onReply: (isAnswered: boolean) => this.#followReply(servers, isAnswered) };
+  }
+
+  #followReply(servers: readonly Address[], isAnswered: boolean): void {
+    const wasSilent = servers.every((server) => this.#silent.has(server));
+    for (const server of servers) {
+      if (isAnswered) this.#silent.delete(server);
+      else this.#silent.set(server, this.#tools.monotonic());
+    }
+    if (wasSilent === isAnswered) this.#onChange();
+  }
+
+  async #noteSilent(forwarded: readonly ForwardedDomains[]): Promise<void> {
+    const used = new Set(forwarded.flatMap(({ servers }) => servers));
+    const since = this.#tools.monotonic() - silentSeconds;
+    for (const [server, at] of this.#silent) if (at < since || !used.has(server)) this.#silent.delete(server);
+    const silentDns = [...this.#silent.keys()].toSorted();
+    if (silentDns.join() === this.#noted) return;
+    await this.#tools.store.amendNotes(this.#link, { silentDns });
+    this.#noted = silentDns.join();
   }
 
   /** The servers of the longest domain that contains the name. */
