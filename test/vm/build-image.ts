@@ -4,11 +4,14 @@ import { command } from '../../packaging/command.ts';
 import { buildInitrd } from './initrd.ts';
 import { fetchKernel } from './kernel.ts';
 
-/** The package's own needs, those of a system that boots, and a WireGuard in user space: where the kernel has one, that must win. */
+/**
+ * The package's own needs, those of a system that boots, and a WireGuard in user space: where the kernel has one, that must win. Two
+ * resolvers too, of which NetworkManager is started by a step.
+ */
 const packages = [
   ...['systemd', 'systemd-sysv', 'udev', 'dbus', 'kmod', 'procps'],
   ...['wireguard-tools', 'iproute2', 'nftables', 'libstdc++6', 'iputils-ping', 'wireguard-go'],
-  ...['systemd-resolved', 'libnss-resolve'],
+  ...['systemd-resolved', 'libnss-resolve', 'network-manager', 'dnsmasq-base'],
 ];
 
 /** The services around the package: a second host, a service that needs the tunnel, and the one that runs the job. */
@@ -52,6 +55,7 @@ function settle(root: string): void {
   cpSync(units, join(root, 'etc/systemd/system'), { recursive: true });
   command(['systemctl', `--root=${root}`, 'enable', ...listFiles(units).filter((file) => file.endsWith('.service'))]);
   command(['systemctl', `--root=${root}`, 'mask', ...masked]);
+  command(['systemctl', `--root=${root}`, 'disable', 'NetworkManager.service']);
 }
 
 /** The files below a folder, by their paths in it. */

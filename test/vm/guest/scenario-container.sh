@@ -38,6 +38,11 @@ boot_3() {
 boot_4() {
   step 'the same key finishes a join that was enrolled' finish_third
   step 'the last leave disables the daemon' leave_all
+  step 'the dnsmasq of NetworkManager becomes the resolver' start_manager
+  step 'a host with NetworkManager joins, and names of peers and of a domain behind a route resolve' join_with_manager
+  step 'names resolve after a restart of NetworkManager' restart_manager
+  step 'a leave removes the file of NetworkManager' leave_with_manager
+  step 'systemd-resolved is the resolver again' stop_manager
   step 'a first boot is given its configuration' configure_first_boot
   cut_during 'the power goes when a first boot has made its interface' start_first_boot see_first_interface
 }

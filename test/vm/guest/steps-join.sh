@@ -31,7 +31,7 @@ serve_control_plane() {
   umask 077
   [ "$(stat -c %u "/proc/$(systemctl show --value -p MainPID cpn-control-plane)")" != 0 ]
   log_in
-  make_network 1 office 10.77.0.0/24 '"192.168.50.0/24","192.168.60.0/24"' edge-1 far-1 first
+  make_network 1 office 10.77.0.0/24 '"192.168.50.0/24","192.168.60.0/24"' edge-1 far-1 first managed
   make_network 2 second 10.78.0.0/24 '' second
   make_network 3 third 10.79.0.0/24 '' third
 }
