@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join as path } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Daemon, startDaemon } from '../lab/daemon.ts';
 import { DnsServer } from '../lab/dns.ts';
 import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
-import { type LocalResolver, startLocalResolver } from '../lab/local-resolver.ts';
+import { type LocalResolver, queryServer, startLocalResolver } from '../lab/local-resolver.ts';
 import { join, type Office, plan, startOffice, status } from './office.ts';
 
 /** Laptops with a local resolver other than systemd-resolved, and two DNS servers in a LAN behind a connector. */
@@ -14,6 +14,9 @@ let office: Office;
 let uplink: DnsServer;
 
 const [first, second] = ['192.168.50.53', '192.168.50.54'];
+/** The address of the host in a network of containers. */
+const bridge = '172.17.0.1';
+const unboundBridge = `server:\n  interface: ${bridge}\n  access-control: 172.17.0.0/24 allow`;
 const [name, reverse] = ['db.corp.lan', '9.50.168.192.in-addr.arpa'];
 
 beforeAll(async () => {
@@ -44,11 +47,12 @@ beforeAll(async () => {
 afterAll(() => office?.lab.stop());
 
 describe.each([
-  { kind: 'dnsmasq', folder: 'dnsmasq.d', address: '203.0.113.22/24' },
-  { kind: 'NetworkManager', folder: 'NetworkManager/dnsmasq.d', address: '203.0.113.23/24' },
-  { kind: 'unbound', folder: 'unbound/unbound.conf.d', address: '203.0.113.24/24' },
-] as const)('a host with $kind', ({ kind, folder, address }) => {
+  { kind: 'dnsmasq', folder: 'dnsmasq.d', address: '203.0.113.22/24', serving: `listen-address=${bridge}` },
+  { kind: 'NetworkManager', folder: 'NetworkManager/dnsmasq.d', address: '203.0.113.23/24', serving: null },
+  { kind: 'unbound', folder: 'unbound/unbound.conf.d', address: '203.0.113.24/24', serving: unboundBridge },
+] as const)('a host with $kind', ({ kind, folder, address, serving }) => {
   let laptop: Host;
+  let container: Host;
   let resolver: LocalResolver;
   let daemon: Daemon;
   const file = () => path(laptop.etcDir, folder, 'cpn-cpn0.conf');
@@ -69,6 +73,12 @@ describe.each([
 
   beforeAll(async () => {
     laptop = await office.lab.addHost(`with-${kind.toLowerCase()}`, { address });
+    if (serving !== null) {
+      const containers = await office.lab.addLan(laptop, `${bridge}/24`);
+      container = await containers.addHost(`container-of-${kind}`, '172.17.0.2/24');
+      await mkdir(path(laptop.etcDir, folder), { recursive: true });
+      await writeFile(path(laptop.etcDir, folder, 'containers.conf'), `${serving}\n`);
+    }
     resolver = await startLocalResolver(laptop, kind, '203.0.113.53');
   });
 
@@ -103,6 +113,13 @@ describe.each([
     expect(await resolver.query('x.second.example')).toEqual(['192.0.2.81']);
   });
 
+  it.each(serving === null ? [] : [bridge])('serves the names to containers too, at %s', async (at) => {
+    expect(await queryServer(container, at, name)).toEqual(['192.168.50.9']);
+    expect(await queryServer(container, at, reverse, 'PTR')).toEqual([name]);
+    expect(await queryServer(container, at, 'connector.office.cpn.internal')).toEqual(['10.77.0.1']);
+    expect(await queryServer(container, at, 'www.example')).toEqual(['192.0.2.80']);
+  });
+
   it('gets its file back, which stays while the daemon restarts', async () => {
     const { length } = await resolver.reloads();
     const text = readFileSync(file(), 'utf8');
@@ -124,6 +141,8 @@ describe.each([
     await daemon.process.endWithin(10_000);
     await laptop.exec(['ip', 'link', 'delete', 'cpn0']);
     expect(['ESERVFAIL', 'EREFUSED', 'ETIMEOUT']).toContain((await resolver.query(name)).join());
+    // unbound waits longer after each query without a reply, also for other names.
+    await Promise.all(Array.from({ length: 8 }, (_, index) => resolver.query(`${index}.corp.lan`)));
     expect(await uplink.countQuestions(name)).toBe(asked);
     daemon = await startDaemon(laptop);
     await eventually('a name behind the route resolves', async () =>

@@ -87,9 +87,9 @@ const kinds = {
 export type LocalResolverKind = keyof typeof kinds;
 
 const lookUp = `
-const [name, type] = process.argv.slice(1);
+const [server, name, type] = process.argv.slice(1);
 const resolver = new (require('node:dns').promises.Resolver)({ timeout: 2000, maxTimeout: 2000, tries: 1 });
-resolver.setServers(['127.0.0.1']);
+resolver.setServers([server]);
 const print = (reply) => console.log(JSON.stringify(reply));
 resolver.resolve(name, type).then(print, ({ code }) => print([code]));
 `;
@@ -104,9 +104,8 @@ export class LocalResolver {
   }
 
   /** The records of a name, of `A` or another type. Without any, the error's code. */
-  async query(name: string, type = 'A'): Promise<string[]> {
-    const { stdout } = await this.#host.exec(['node', '-e', lookUp, name, type]);
-    return JSON.parse(stdout);
+  query(name: string, type = 'A'): Promise<string[]> {
+    return queryServer(this.#host, '127.0.0.1', name, type);
   }
 
   /** The commands so far that made it read its settings again. */
@@ -118,6 +117,12 @@ export class LocalResolver {
   async refuseFiles(isRefusing: boolean): Promise<void> {
     await writeFile(join(this.#host.folder, 'run/refuses'), isRefusing ? 'cpn-' : 'nothing');
   }
+}
+
+/** As {@link LocalResolver.query}, from any host at a server's address. */
+export async function queryServer(host: Host, server: string, name: string, type = 'A'): Promise<string[]> {
+  const { stdout } = await host.exec(['node', '-e', lookUp, server, name, type]);
+  return JSON.parse(stdout);
 }
 
 /** A tool that shows which unit is active, and notes what makes the resolver read its settings again. */
