@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ControlPlane, joinHost, makeKey, startControlPlane } from '../lab/control-plane.ts';
 import { startDaemon } from '../lab/daemon.ts';
+import { DnsServer } from '../lab/dns.ts';
 import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
 import { Lab } from '../lab/lab.ts';
+import { startResolved } from '../lab/resolved.ts';
 import { Flow } from './flow.ts';
 import { patiently, plan, status } from './office.ts';
 import { call, listen } from './tcp.ts';
@@ -286,5 +288,26 @@ describe('two sites with the same LAN', { timeout: 120_000 }, () => {
     await Promise.all([source.stop(), sink.stop()]);
     await server.exec(['nft', 'delete', 'table', 'inet', 'sent']);
     await edge.cpn(['set', '--map', mapOf(1)]);
+  });
+
+  it('resolve names by the mapped address of their server, and answers are not rewritten', async () => {
+    const { server, address } = siteA as Site;
+    const dns = await DnsServer.start(server, { 'db.corp.lan': ['192.168.1.10'] });
+    const resolved = await startResolved(laptop);
+    await controlPlane.cpn(['network', 'update', 'office', '--route-dns', `10.201.1.0/24=${address},corp.lan`]);
+    await eventually('the route is in use again', async () => {
+      await laptop.cpn(['reconcile']);
+      expect((await resolved.resolvectl(['dns', 'cpn0'])).stdout.trim()).toMatch(/: 10\.201\.1\.10$/);
+      return true;
+    });
+    expect(await resolved.query('db.corp.lan')).toEqual(['192.168.1.10']);
+    const daemon = await startDaemon(laptop);
+    await eventually('the daemon is the server', async () =>
+      expect((await resolved.resolvectl(['dns', 'cpn0'])).stdout.trim()).toMatch(/:553$/),
+    );
+    await resolved.resolvectl(['flush-caches']);
+    expect(await resolved.query('db.corp.lan')).toEqual(['192.168.1.10']);
+    expect(await dns.countQuestions('db.corp.lan')).toBeGreaterThanOrEqual(2);
+    await daemon.stop();
   });
 });
