@@ -19,6 +19,15 @@ function readSessionKey(): string | null {
   }
 }
 
+/** How long after an input of the user reads still count as a use of the session. */
+const inputMs = 60_000;
+let lastInput = Date.now();
+for (const input of ['pointerdown', 'keydown', 'wheel', 'touchmove'])
+  addEventListener(input, () => (lastInput = Date.now()), { capture: true, passive: true });
+
+/** A page that is left open reads on, and must not keep its session. */
+const unused = () => (Date.now() - lastInput > inputMs ? { prefer: 'wait=0' } : {});
+
 /** Counts the sessions that this page began or ended. */
 let changes = 0;
 
@@ -76,6 +85,7 @@ export async function send(method: string, path: string, options: RequestOptions
       accept: 'application/json',
       ...(body !== undefined && { 'content-type': 'application/json' }),
       ...(key !== null && { 'session-key': key }),
+      ...(method === 'GET' && unused()),
       ...headers,
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),

@@ -48,6 +48,7 @@ export const OpenSession = z
     device_name: z.string().meta({ maxLength: 255, description: 'Empty where the login named none.' }),
     created_at: instant,
     expires_at: instant,
+    last_used_at: instant,
     address: z.string().meta({ maxLength: 64 }).nullable().meta({ description: 'Where the login came from.' }),
     is_current: z.boolean().meta({ description: 'True for the session that makes the call.' }),
   })

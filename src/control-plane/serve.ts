@@ -9,6 +9,7 @@ import { watchCertificate } from './certificate-watch.ts';
 import { createTurns } from './concurrency.ts';
 import { type DatabaseClock, followDatabaseClock } from './database-clock.ts';
 import { type PasswordCost, usualPasswordCost } from './domain/passwords.ts';
+import { type SessionLimits, usualSessionLimits } from './domain/session-limits.ts';
 import type { Random } from './domain/tokens.ts';
 import { failureFields } from './errors.ts';
 import { Acknowledgements } from './health/acknowledgements.ts';
@@ -58,6 +59,7 @@ export interface ServeOptions extends ListenOptions {
   readonly limits?: Partial<Limits>;
   readonly deadlines?: Partial<Deadlines>;
   readonly passwordCost?: PasswordCost;
+  readonly sessionLimits?: SessionLimits;
   readonly tls?: TlsFiles | null;
   /** Proxies whose X-Forwarded-For is trusted. */
   readonly proxies?: readonly Prefix[];
@@ -101,6 +103,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
     healthNotifier = new ChangeNotifier(healthIntervalMs),
     proxies = [],
     passwordCost = usualPasswordCost,
+    sessionLimits = usualSessionLimits,
   } = options;
   const messageNotifier = new ChangeNotifier();
   const transport = createTransport(options.tls ?? null, { ...defaultDeadlines, ...options.deadlines });
@@ -129,6 +132,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       readTime,
       random,
       passwordCost,
+      sessionLimits,
       notifier,
       healthNotifier,
       webhookTypes: options.webhook?.types ?? new Set<EventType>(),

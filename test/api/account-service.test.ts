@@ -134,7 +134,8 @@ describe('users', () => {
 });
 
 describe('sessions', () => {
-  const session = { id: 5, device_name: 'laptop', created_at, expires_at: created_at, address: null, is_current: true };
+  const times = { created_at, expires_at: created_at, last_used_at: created_at };
+  const session = { id: 5, device_name: 'laptop', ...times, address: null, is_current: true };
 
   test('are listed, and ended', async () => {
     const { value, request } = await ask(json(200, { data: [session] }), (it) => it.listSessions());

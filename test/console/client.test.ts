@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { bytes, hungUp, json, type Reply } from '../api/server.ts';
 import { type ConsoleClient, failureOf, loadModule, serveConsole, stubBrowser } from './browser-globals.ts';
 
@@ -53,6 +53,32 @@ describe('a request', () => {
     expect(asked[1]?.headers).not.toHaveProperty('content-type');
     expect(asked[1]?.headers.accept).toBe('application/json');
   });
+
+  test.each(['pointerdown', 'keydown', 'wheel', 'touchmove'])(
+    'that reads without an input in the last minute is marked as no use of the session, until the next %s',
+    async (input) => {
+      const { asked } = await serveConsole(json(200, {}));
+      vi.useFakeTimers({ toFake: ['Date'] });
+      onTestFinished(() => void vi.useRealTimers());
+      const later = (ms: number) => vi.setSystemTime(Date.now() + ms);
+      (browser.listeners.get(input) as () => void)();
+      later(60_000);
+      await page.call('GET', 'api/x');
+      later(1);
+      await page.call('GET', 'api/x');
+      await page.send('GET', 'api/x', { headers: { prefer: 'wait=45' } });
+      await page.call('POST', 'api/x');
+      (browser.listeners.get(input) as () => void)();
+      await page.call('GET', 'api/x');
+      expect(asked.map(({ headers }) => headers.prefer)).toEqual([
+        undefined,
+        'wait=0',
+        'wait=45',
+        undefined,
+        undefined,
+      ]);
+    },
+  );
 
   test('takes its cookie to its own origin alone, follows no redirect, and leaves nothing in a cache', async () => {
     const options: object[] = [];

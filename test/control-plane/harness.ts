@@ -6,6 +6,7 @@ import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import type { Role } from '../../src/contract/auth.ts';
 import { usualPasswordCost } from '../../src/control-plane/domain/passwords.ts';
+import { usualSessionLimits } from '../../src/control-plane/domain/session-limits.ts';
 import { hashToken, mintSplitToken, mintToken, splitToken } from '../../src/control-plane/domain/tokens.ts';
 import type { Limits } from '../../src/control-plane/http/limits.ts';
 import { ChangeNotifier } from '../../src/control-plane/push/change-notifier.ts';
@@ -78,7 +79,7 @@ export function contextOver(db: Db, { clock }: Pick<Plane, 'clock'>, others: Par
   return {
     ...{ db, now: clock.now, steadyNow: clock.steadyNow, readTime: async () => clock.now(), random: randomBytes },
     ...{ announce: async () => {}, webhookTypes: new Set(), onLoopback: false, enrollmentLimit: unlimited },
-    ...{ refusalLimit: unlimited, refusedConnectionLimit: unlimited },
+    ...{ sessionLimits: usualSessionLimits, refusalLimit: unlimited, refusedConnectionLimit: unlimited },
     ...{ notifier: new ChangeNotifier(), healthNotifier: new ChangeNotifier(), ...others },
   } as unknown as Context;
 }

@@ -47,6 +47,7 @@ export const decodePasswordChange = optionalResource(
 const OpenSession = OpenSessionReply.extend({
   device_name: OpenSessionReply.shape.device_name.default(''),
   is_current: z.boolean().catch(false),
+  last_used_at: OpenSessionReply.shape.last_used_at.nullable(),
 });
 export type OpenSession = Received<z.output<typeof OpenSession>>;
 export const decodeSessions = listOf(OpenSession, 'sessions');

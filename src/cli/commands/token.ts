@@ -44,12 +44,13 @@ function describeTokens(tokens: readonly Token[]): string {
 
 function describeSessions(sessions: readonly OpenSession[]): string {
   return table(
-    ['session', 'device', 'since', 'until', 'from', ''],
-    sessions.map(({ id, device_name, created_at, expires_at, address, is_current }) => [
+    ['session', 'device', 'since', 'until', 'last used', 'from', ''],
+    sessions.map(({ id, device_name, created_at, expires_at, last_used_at, address, is_current }) => [
       String(id),
       device_name || '-',
       created_at,
       expires_at,
+      last_used_at ?? '-',
       address ?? '-',
       is_current ? 'this one' : '',
     ]),

@@ -85,7 +85,7 @@ export class Input {
     throw new InvalidValue(
       this.nameOf(flag),
       text,
-      `is not a time from ${min / 3600}h to ${max / 86_400}d, such as 12h or 30d`,
+      `is not a time from ${min < 3600 ? `${min / 60}m` : `${min / 3600}h`} to ${max / 86_400}d, such as 12h or 30d`,
     );
   }
 

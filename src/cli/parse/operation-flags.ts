@@ -26,6 +26,18 @@ export const operationFlags: Flags = {
     value: 'HOST:PORT',
     summary: 'serve /metrics here over plain http, without authentication; default: on --listen, for loopback clients',
   },
+  'session-idle': {
+    kind: 'text',
+    value: 'DURATION',
+    summary: 'how long a session lasts without use, 5m or more; such as 30m, 12h or 7d',
+    byDefault: '24h',
+  },
+  'session-max': {
+    kind: 'text',
+    value: 'DURATION',
+    summary: 'how long after its login a session ends in any case',
+    byDefault: '7d',
+  },
   'limit-failed-logins': { kind: 'text', value: 'N', summary: 'failed logins per address and minute', byDefault: '10' },
   'limit-failed-enrollments': {
     kind: 'text',
@@ -55,6 +67,7 @@ export function readOperation(input: Input) {
     proxies: [...new Set(input.list('trust-proxy').flatMap((item) => item.split(',')))].map(parseProxy),
     publicUrls: input.list('public-url').map(parsePublicUrl),
     metrics: metrics === undefined ? null : parseListenAddress(input.nameOf('metrics'), metrics),
+    sessionLimits: readSessionLimits(input),
     limits: {
       failedLogins: readLimit(input, 'limit-failed-logins', 10),
       failedEnrollments: readLimit(input, 'limit-failed-enrollments', 20),
@@ -73,6 +86,16 @@ function readTls(input: Input): { certificate: string; key: string } | null {
     throw new WrongUsage('--tls-cert and --tls-key go together; give both, or neither');
   }
   return { certificate, key };
+}
+
+const [dayS, leastSessionS, mostSessionS] = [86_400, 300, 365 * 86_400];
+
+/** Without --session-idle, a shorter --session-max is the limit for both. */
+function readSessionLimits(input: Input): { idleMs: number; maxMs: number } {
+  const max = input.period('session-max', leastSessionS, mostSessionS) ?? 7 * dayS;
+  const idle = input.period('session-idle', leastSessionS, mostSessionS) ?? Math.min(dayS, max);
+  if (idle > max) throw new WrongUsage('--session-idle is longer than --session-max; give it a shorter time');
+  return { idleMs: idle * 1000, maxMs: max * 1000 };
 }
 
 function parseProxy(text: string): Prefix {

@@ -49,6 +49,8 @@ function Sessions({ sessions }: { readonly sessions: Polled<OpenSession> }): JSX
     },
     { title: 'From', cell: ({ address }) => <code>{address ?? '–'}</code> },
     { title: 'Since', cell: ({ created_at }) => <Time at={created_at} /> },
+    // A replica of an earlier version sends none.
+    { title: 'Last used', cell: ({ last_used_at }) => (last_used_at ? <Time at={last_used_at} /> : '–') },
     { title: 'Expires', cell: ({ expires_at }) => <Time at={expires_at} /> },
     {
       title: 'Actions',

@@ -9,6 +9,7 @@ import { identify, logout } from '../service/accounts/sessions.ts';
 import type { Context } from '../service/context.ts';
 import { type DeletionRequest, refuseDeleted } from '../service/deletions.ts';
 import type { App } from './app.ts';
+import { readWait } from './conditional-requests.ts';
 import { NetworkPath } from './routes/parts.ts';
 import {
   type BrowserRequest,
@@ -85,14 +86,18 @@ export async function authenticateRequest(context: Context, request: RequestFact
   const { access } = request.routeOptions.config;
   if (access === undefined || access === 'anyone') throw new Error('a route for anyone asked who calls');
   const token = credentialOf(context, request);
-  const caller = await identify(context, token, { address: request.ip, access }).catch(async (error: unknown) => {
-    const { statesDeletion } = request.routeOptions.config;
-    const network = NetworkPath.safeParse(request.params).data?.network;
-    if (statesDeletion && network !== undefined && error instanceof Unauthenticated) {
-      await refuseDeleted(context, token, network, readDeletion(request.headers[deletionHeader]));
-    }
-    throw error;
-  });
+  // A page that is left open waits for changes, and must not keep its session.
+  const isUse = readWait([request.headers.prefer].flat().join(', ')) === null;
+  const caller = await identify(context, token, { address: request.ip, access, isUse }).catch(
+    async (error: unknown) => {
+      const { statesDeletion } = request.routeOptions.config;
+      const network = NetworkPath.safeParse(request.params).data?.network;
+      if (statesDeletion && network !== undefined && error instanceof Unauthenticated) {
+        await refuseDeleted(context, token, network, readDeletion(request.headers[deletionHeader]));
+      }
+      throw error;
+    },
+  );
   checkAccess(caller, access);
   return caller;
 }
@@ -121,7 +126,7 @@ function credentialOf({ publicUrls }: Pick<Context, 'publicUrls'>, request: Requ
 async function endUnsplitSession(context: Context, { headers, ip }: RequestFacts): Promise<void> {
   if (headers.authorization !== undefined || headers[sessionKeyHeader] !== undefined) return;
   for (const token of readSessionCookies(headers.cookie).slice(0, mostUnsplit)) {
-    const caller = await identify(context, token, { address: ip, access: readers }).catch((error) => {
+    const caller = await identify(context, token, { address: ip, access: readers, isUse: false }).catch((error) => {
       if (error instanceof Unauthenticated) return null;
       throw error;
     });

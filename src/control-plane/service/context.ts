@@ -1,5 +1,6 @@
 import type { EventType } from '../../contract/event.ts';
 import type { PasswordCost } from '../domain/passwords.ts';
+import type { SessionLimits } from '../domain/session-limits.ts';
 import type { Random } from '../domain/tokens.ts';
 import type { ChangeNotifier } from '../push/change-notifier.ts';
 import type { ControlPlaneStore } from '../store/database.ts';
@@ -15,6 +16,7 @@ export interface Context {
   readonly readTime: (db: Db) => Promise<Date>;
   readonly random: Random;
   readonly passwordCost: PasswordCost;
+  readonly sessionLimits: SessionLimits;
   readonly notifier: ChangeNotifier;
   /** Notifies of changes of a network's health and events. */
   readonly healthNotifier: ChangeNotifier;

@@ -1,5 +1,6 @@
 import type { Role } from '../../contract/auth.ts';
 import { administrators, type Caller, checkAccess, type PeerCaller, type UserCaller } from '../domain/caller.ts';
+import { boundSessions } from '../domain/session-limits.ts';
 import { Forbidden, Unauthenticated } from '../errors.ts';
 import { isTokenValid } from '../store/accounts/personal-tokens.ts';
 import { findSessionStart } from '../store/accounts/sessions.ts';
@@ -33,11 +34,12 @@ export async function requireAuthor(context: Context, db: Db, caller: Caller): P
 /** Like {@link requireAuthor}, for a user. */
 export async function requireUser(context: Context, db: Db, caller: UserCaller): Promise<UserAuthor> {
   const { organizationId, userId, credential, email } = caller;
-  const now = context.now().toISOString();
+  const now = context.now();
   const user = await lockUser(db, organizationId, userId);
   const isSession = credential.kind === 'session';
-  const login = isSession ? ((await findSessionStart(db, userId, credential.id, now)) ?? null) : null;
-  const isValid = isSession ? login !== null : await isTokenValid(db, userId, credential.id, now);
+  const bounds = boundSessions(context.sessionLimits, now);
+  const login = isSession ? ((await findSessionStart(db, userId, credential.id, bounds)) ?? null) : null;
+  const isValid = isSession ? login !== null : await isTokenValid(db, userId, credential.id, now.toISOString());
   if (!user || !isValid) throw new Unauthenticated(voidCredential);
   checkAccess({ ...caller, role: user.role }, caller.access);
   return { author: authorOf(context, caller, { kind: 'user', id: userId, name: email }), role: user.role, login };

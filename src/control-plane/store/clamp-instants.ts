@@ -20,7 +20,8 @@ export async function clampInstants(db: Db, now: Date): Promise<void> {
         .set({ [column]: at })
         .where(column, '>', at)
         .execute();
-    await transaction.updateTable('personal_tokens').set({ last_used_at: at }).where('last_used_at', '>', at).execute();
+    for (const table of ['personal_tokens', 'sessions', 'known_prefixes'] as const)
+      await transaction.updateTable(table).set({ last_used_at: at }).where('last_used_at', '>', at).execute();
     for (const table of ['enrollment_keys', 'sessions', 'personal_tokens'] as const)
       await shortenIn(transaction, table, now);
     // A host answers a message within seconds or never, so these messages are of no use.

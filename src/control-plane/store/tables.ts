@@ -31,6 +31,8 @@ export interface Tables {
     expires_at: string;
     /** The source address of the login; null for sessions that predate this column. */
     address: string | null;
+    /** A use at most some minutes before the last one; null before the first that is stored. */
+    last_used_at: string | null;
   };
   personal_tokens: {
     id: Generated<number>;
@@ -41,6 +43,8 @@ export interface Tables {
     expires_at: string | null;
     last_used_at: string | null;
   };
+  /** The prefixes of addresses from which users logged in. */
+  known_prefixes: { user_id: number; prefix: string; last_used_at: string };
   networks: {
     id: Generated<number>;
     organization_id: number;

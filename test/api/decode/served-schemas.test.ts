@@ -163,7 +163,7 @@ const readings: Readonly<Record<string, Reading>> = {
     of: 'OpenSession',
     list: true,
     decode: (body) => extensions.decodeSessions(body, source),
-    mayLack: ['0.device_name', '0.address', '0.is_current'],
+    mayLack: ['0.device_name', '0.last_used_at', '0.address', '0.is_current'],
     ignores: ['0.is_current'],
   },
   'a profile': { of: 'Profile', decode: (body) => decodeProfile(body, source), mayLack: profile, ignores: profile },

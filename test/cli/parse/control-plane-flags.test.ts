@@ -6,6 +6,7 @@ import { Input } from '../../../src/cli/input/input.ts';
 import { maxAgeFlag, readMaxAge } from '../../../src/cli/parse/max-age-flag.ts';
 import { operationFlags, readOperation } from '../../../src/cli/parse/operation-flags.ts';
 import { readWebhook, webhookFlags } from '../../../src/cli/parse/webhook-flags.ts';
+import { usualSessionLimits } from '../../../src/control-plane/domain/session-limits.ts';
 
 let folder: string;
 let secret: string;
@@ -17,12 +18,20 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
+const hour = 3600 * 1000;
+
 const operate = (given: object) => readOperation(new Input({ ...given }, operationFlags, {}));
 
 describe('the operation of a control plane', () => {
   it('without flags has the limits of the help, and nothing else', () => {
     const { limits, ...others } = operate({});
-    expect(others).toEqual({ tls: null, proxies: [], publicUrls: [], metrics: null });
+    expect(others).toEqual({
+      tls: null,
+      proxies: [],
+      publicUrls: [],
+      metrics: null,
+      sessionLimits: usualSessionLimits,
+    });
     const usual = (flag: string) => Number(operationFlags[`limit-${flag}`]?.byDefault);
     expect(limits).toEqual({
       failedLogins: usual('failed-logins'),
@@ -43,6 +52,23 @@ describe('the operation of a control plane', () => {
       for (const wrong of ['0', '1000001', '-1', '1.5', 'many'])
         expect(() => operate({ [`limit-${flag}`]: wrong })).toThrow('is not a number from 1 to 1000000');
     }
+  });
+
+  it.each([
+    [{ 'session-idle': '5m' }, hour / 12, 7 * 24 * hour],
+    [{ 'session-max': '12h' }, 12 * hour, 12 * hour],
+    [{ 'session-max': '30d' }, 24 * hour, 30 * 24 * hour],
+    [{ 'session-idle': '365d', 'session-max': '365d' }, 365 * 24 * hour, 365 * 24 * hour],
+  ])('has sessions with the limits of %j', (given, idleMs, maxMs) => {
+    expect(operate(given).sessionLimits).toEqual({ idleMs, maxMs });
+  });
+
+  it('has no session that lasts longer unused than used, nor with a limit that is no time', () => {
+    for (const given of [{ 'session-idle': '8d' }, { 'session-idle': '2h', 'session-max': '1h' }])
+      expect(() => operate(given)).toThrow('--session-idle is longer than --session-max');
+    for (const flag of ['session-idle', 'session-max'])
+      for (const wrong of ['4m', '366d', '0', '1', '300s', 'never'])
+        expect(() => operate({ [flag]: wrong }), wrong).toThrow('is not a time from 5m to 365d');
   });
 
   it.each(['0.0.0.0/0', '::/0'])('trusts no proxy %s, which is every client', (range) => {

@@ -8,6 +8,7 @@ import { defaultHoldSeconds } from '../../../src/app/reconcile/refresh.ts';
 import type { Flag } from '../../../src/cli/input/flags.ts';
 import { loadCommands } from '../../../src/cli/parse/commands.ts';
 import { listedOptions } from '../../../src/cli/parse/host-options.ts';
+import { usualSessionLimits } from '../../../src/control-plane/domain/session-limits.ts';
 import { defaultOptions } from '../../../src/core/map/options.ts';
 import { chooseDriver, defaultFolders } from '../../../src/host/open-host.ts';
 
@@ -55,6 +56,8 @@ const elsewhere: Readonly<Record<string, () => string>> = {
   'confirm-within': () => `${defaultConfirmMs / 1000}s`,
   'run --interval': () => String(defaultHoldSeconds),
   'join --wait': () => String(Number(constant('src/app/join/await-handshake.ts', 'defaultTimeout')) / 1000),
+  'session-idle': () => `${usualSessionLimits.idleMs / 3_600_000}h`,
+  'session-max': () => `${usualSessionLimits.maxMs / 86_400_000}d`,
   'api --timeout': () => {
     const [, usual, withFiles] =
       /const patience = \{ usual: (\d+), withFiles: (\d+),/.exec(read('src/cli/api/call.ts')) ?? [];

@@ -165,6 +165,7 @@ test('the peers of a database from before can withdraw too', async () => {
       'write_checks',
       'peer_endpoints',
       'peer_pairs',
+      'known_prefixes',
       'path_starts',
       'changes',
       'audit_entries',
@@ -173,7 +174,8 @@ test('the peers of a database from before can withdraw too', async () => {
     for (const table of tables) await db.schema.dropTable(table).execute();
     const indexes = ['peers_expires_at', 'peers_identity_key', 'peers_previous_key', 'peers_label', 'peers_connectors'];
     for (const index of indexes) await db.schema.dropIndex(index).execute();
-    await db.schema.alterTable('sessions').dropColumn('address').execute();
+    for (const column of ['address', 'last_used_at'])
+      await db.schema.alterTable('sessions').dropColumn(column).execute();
     for (const column of ['nonce', 'map_max_age_seconds', 'lasting_nonce', 'relay', 'spread', 'route_dns'])
       await db.schema.alterTable('networks').dropColumn(column).execute();
     for (const column of ['peer_hours', 'peer_types', 'routes', 'tags'])

@@ -16,9 +16,10 @@ import {
   deleteExpiredSessions,
   endOldestSessions,
   endSessions,
-  findSessionCaller,
+  findSessionHolder,
   findSessionStart,
   listSessions,
+  recordSessionUse,
 } from '../../../src/control-plane/store/accounts/sessions.ts';
 import {
   findOnlyOrganization,
@@ -33,11 +34,14 @@ import { ago, day, type Rows, withRows } from './stored-rows.ts';
 const [past, present, future] = [ago(1), ago(0), ago(-1)];
 const whole = { after: null, skip: 0, limit: 1000 };
 
-const addSession = ({ db }: Rows, user_id: number, token_hash: string, expires_at: string) =>
+const addSession = ({ db }: Rows, user_id: number, token_hash: string, expires_at: string, others: object = {}) =>
   db
     .insertInto('sessions')
-    .values({ user_id, name: token_hash, token_hash, created_at: ago(day), expires_at })
+    .values({ user_id, name: token_hash, token_hash, created_at: ago(day), expires_at, ...others })
     .execute();
+const hour = 3600 * 1000;
+/** Sessions end a day and a millisecond after their login, and an hour after their last use. */
+const bounds = { now: present, openedAfter: ago(day + 1), usedAfter: ago(hour) };
 const addToken = ({ db }: Rows, user_id: number, token_hash: string, expires_at: string | null) =>
   db
     .insertInto('personal_tokens')
@@ -50,26 +54,46 @@ describe('a credential', () => {
     withRows(async (rows) => {
       const { db } = rows;
       const [user, other] = [await rows.addUser(), await rows.addUser()];
-      for (const [name, end] of [
-        ['past', past],
-        ['present', present],
-        ['future', future],
-      ] as const)
-        await addSession(rows, user, name, end);
-      await addSession(rows, other, 'other', future);
-      const found = ['past', 'present', 'future'].map(
-        async (hash) => (await findSessionCaller(db, hash, present))?.userId,
-      );
-      expect(await Promise.all(found)).toEqual([undefined, undefined, user]);
-      expect(namesOf(await listSessions(db, user, present))).toEqual(['future']);
-      const starts = [1, 2, 3, 4].map((id) => findSessionStart(db, user, id, present));
-      expect(await Promise.all(starts)).toEqual([undefined, undefined, ago(day), undefined]);
-      await deleteExpiredSessions(db, present);
+      const sessions = [
+        ['past', past, { last_used_at: past }],
+        ['present', present, { last_used_at: past }],
+        ['future', future, { last_used_at: past }],
+        ['old', future, { last_used_at: past, created_at: ago(day + 1) }],
+        ['idle', future, { last_used_at: ago(hour) }],
+        ['never used', future, {}],
+        ['new', future, { created_at: past }],
+      ] as const;
+      for (const [name, end, others] of sessions) await addSession(rows, user, name, end, others);
+      await addSession(rows, other, 'other', future, { last_used_at: past });
+      const found = sessions.map(async ([hash]) => (await findSessionHolder(db, hash, bounds))?.caller.userId);
+      const none = undefined;
+      expect(await Promise.all(found)).toEqual([none, none, user, none, none, none, user]);
+      const listed = await listSessions(db, user, bounds);
+      expect(listed).toMatchObject([
+        { name: 'future', last_used_at: past },
+        { name: 'new', last_used_at: past },
+      ]);
+      const starts = [1, 2, 3, 4, 5, 6, 7, 8].map((id) => findSessionStart(db, user, id, bounds));
+      expect(await Promise.all(starts)).toEqual([none, none, ago(day), none, none, none, past, none]);
+      await deleteExpiredSessions(db, bounds);
       expect(namesOf(await db.selectFrom('sessions').select('name').orderBy('id').execute())).toEqual([
         'future',
+        'new',
         'other',
       ]);
-      expect(await endSessions(db, user)).toBe(1);
+      expect(await endSessions(db, user)).toBe(2);
+    }));
+
+  test('of a session has its last use noted unless one is since then', () =>
+    withRows(async (rows) => {
+      const { db } = rows;
+      const user = await rows.addUser();
+      await addSession(rows, user, 'never used', future);
+      await addSession(rows, user, 'used', future, { last_used_at: past });
+      await addSession(rows, user, 'new', future, { created_at: past });
+      for (const id of [1, 2, 3]) await recordSessionUse(db, id, present, past);
+      const rowsLeft = await db.selectFrom('sessions').select('last_used_at').orderBy('id').execute();
+      expect(rowsLeft.map(({ last_used_at }) => last_used_at)).toEqual([present, past, null]);
     }));
 
   test('of a session ends with a newer one beyond the maximum, the oldest first', () =>

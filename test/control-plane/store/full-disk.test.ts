@@ -23,7 +23,7 @@ test('on a full disk changes are a 503 with the reason, it is not ready, and wha
     { status: 503, body: { message } },
     { status: 503, body: { message } },
   ]);
-  expect([seen.healthy, seen.read]).toEqual([200, 200]);
+  expect([seen.healthy, seen.read, seen.readInSession]).toEqual([200, 200, 200]);
   expect(seen.log.map(({ msg, err }: { msg: string; err: { message: string } }) => [msg, err.message])).toEqual([
     ['request put off', 'database or disk is full'],
     ['not ready', 'database or disk is full'],

@@ -8,6 +8,7 @@ import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { pino } from 'pino';
 import { serve } from '../../../src/control-plane/serve.ts';
 import { Secret } from '../../../src/core/crypto/secret.ts';
@@ -32,6 +33,11 @@ const session = login.body.data.access_token;
 // A personal token, whose first use is written down.
 const token = (await call('POST', '/api/auth/tokens', { name: 'reader' }, session)).body.data.access_token;
 
+// The next use of the session is due to be written too.
+const database = new DatabaseSync(join(disk, 'data', 'control-plane.db'));
+database.prepare('update sessions set last_used_at = ?').run(new Date(Date.now() - 600_000).toISOString());
+database.close();
+
 const filler = join(disk, 'filler');
 fill();
 const seen = {
@@ -39,6 +45,7 @@ const seen = {
   ready: await call('GET', '/readyz'),
   healthy: (await call('GET', '/healthz')).status,
   read: (await call('GET', '/api/networks', undefined, token)).status,
+  readInSession: (await call('GET', '/api/networks', undefined, session)).status,
   log: lines.map((line) => JSON.parse(line)).filter(({ level }) => level >= 40),
 };
 rmSync(filler);

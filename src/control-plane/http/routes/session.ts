@@ -88,6 +88,7 @@ export function addSessionRoutes(app: App, context: Context, limitFailures: Fail
     schema: {
       operationId: 'listSessions',
       summary: "The caller's sessions, without their tokens",
+      description: sessionTimes,
       response: { 200: reply(z.array(OpenSession)) },
     },
     handler: async (request) => ({ data: await listSessions(context, userOf(request)) }),
@@ -144,11 +145,15 @@ export function addSessionRoutes(app: App, context: Context, limitFailures: Fail
   });
 }
 
+const sessionTimes =
+  'A session may end before expires_at if it is not used. last_used_at is its login or a later use, at most 5 minutes before its last one. ' +
+  'A request with Prefer: wait is no use.';
+
 /** Ends this browser's previous session: a copy of its halves must not outlive the cookie. */
 async function endReplacedSession(context: Context, request: BrowserRequest & { readonly ip: string }): Promise<void> {
   try {
     const token = readBrowserSession(request);
-    const caller = token && (await identify(context, token, { address: request.ip, access: readers }));
+    const caller = token && (await identify(context, token, { address: request.ip, access: readers, isUse: false }));
     if (caller?.kind === 'user') await logout(context, caller);
   } catch (error) {
     if (!(error instanceof Unauthenticated)) throw error;

@@ -2,6 +2,7 @@ import type { OpenSession, Profile } from '../../../contract/auth.ts';
 import type { Secret } from '../../../core/crypto/secret.ts';
 import type { Caller, UserCaller } from '../../domain/caller.ts';
 import { verifyPassword } from '../../domain/passwords.ts';
+import { boundSessions, storesUseSince } from '../../domain/session-limits.ts';
 import { hashToken, mintSplitToken, mintToken, tokenPrefixes } from '../../domain/tokens.ts';
 import { NotFound, Unauthenticated } from '../../errors.ts';
 import { findTokenHolder, recordTokenUse } from '../../store/accounts/personal-tokens.ts';
@@ -9,9 +10,10 @@ import {
   deleteExpiredSessions,
   deleteSession,
   endOldestSessions,
-  findSessionCaller,
+  findSessionHolder,
   insertSession,
   listSessions as listStored,
+  recordSessionUse,
 } from '../../store/accounts/sessions.ts';
 import { findOnlyOrganization, findUser, findUserByEmail, lockUserWithPassword } from '../../store/accounts/users.ts';
 import { findPeerCaller } from '../../store/peers/peers.ts';
@@ -23,7 +25,6 @@ import { requireAuthor, voidCredential } from '../require-author.ts';
 import { refuseUnlisted } from '../suspension.ts';
 import { revokeToken } from './personal-tokens.ts';
 
-const sessionLifetimeMs = 7 * 24 * 3600 * 1000;
 /** The maximum number of sessions per user. A later login ends the oldest. */
 const mostSessions = 100;
 /** The minimum time between writes of a token's last use: most requests must not write. */
@@ -85,17 +86,18 @@ interface NewSession {
 
 /** The caller has locked the user and checked the password. Ends the oldest surplus sessions. */
 export async function openSession(
-  { now, random }: Context,
+  { now, random, sessionLimits }: Context,
   transaction: Db,
   { userId, name, address, isSplit }: NewSession,
 ): Promise<OpenedSession & { readonly id: number }> {
   const token = isSplit ? mintSplitToken(random) : mintToken(tokenPrefixes.session, random);
   const at = now();
   const created_at = at.toISOString();
-  const expiresAt = new Date(at.getTime() + sessionLifetimeMs).toISOString();
-  await deleteExpiredSessions(transaction, created_at);
+  const expiresAt = new Date(at.getTime() + sessionLimits.maxMs).toISOString();
+  await deleteExpiredSessions(transaction, boundSessions(sessionLimits, at));
   const id = await insertSession(transaction, {
     ...{ user_id: userId, name, token_hash: hashToken(token), created_at, expires_at: expiresAt, address },
+    last_used_at: created_at,
   });
   await endOldestSessions(transaction, userId, mostSessions);
   return { id, token, expiresAt };
@@ -130,18 +132,20 @@ async function recordRefusal(
   });
 }
 
+interface TokenUse extends Pick<Caller, 'address' | 'access'> {
+  /** False if the request does not keep a session from its idle limit. */
+  readonly isUse: boolean;
+}
+
 /** Refuses unknown and expired tokens, and suspended peers. Does not check access. */
-export async function identify(
-  context: Context,
-  token: Secret,
-  { address, access }: Pick<Caller, 'address' | 'access'>,
-): Promise<Caller> {
-  const caller = await findCaller(context, token);
+export async function identify(context: Context, token: Secret, { address, access, isUse }: TokenUse): Promise<Caller> {
+  const caller = await findCaller(context, token, isUse);
   if (!caller) throw new Unauthenticated(voidCredential);
   return { ...caller, address, access };
 }
 
-async function findCaller({ db, now }: Context, token: Secret) {
+async function findCaller(context: Context, token: Secret, isUse: boolean) {
+  const { db, now } = context;
   const hash = hashToken(token);
   const at = now();
   const isFor = (prefix: string) => token.reveal().startsWith(prefix);
@@ -150,12 +154,23 @@ async function findCaller({ db, now }: Context, token: Secret) {
     if (found) refuseUnlisted({ suspended_at: found.suspendedAt, expires_at: found.caller.expiresAt }, at);
     return found?.caller;
   }
-  if (!isFor(tokenPrefixes.personal)) return findSessionCaller(db, hash, at.toISOString());
+  if (!isFor(tokenPrefixes.personal)) return findUserInSession(context, hash, isUse);
   const holder = await findTokenHolder(db, hash, at.toISOString());
   const since = new Date(at.getTime() - useGrainMs).toISOString();
   if (holder && (holder.lastUsedAt === null || holder.lastUsedAt < since)) {
     // A database on a full disk can still be read.
     await recordTokenUse(db, holder.caller.credential.id, at.toISOString(), since).catch(() => undefined);
+  }
+  return holder?.caller;
+}
+
+async function findUserInSession({ db, now, sessionLimits }: Context, hash: string, isUse: boolean) {
+  const at = now();
+  const holder = await findSessionHolder(db, hash, boundSessions(sessionLimits, at));
+  const since = storesUseSince(at);
+  if (holder && isUse && holder.lastUsedAt < since) {
+    // A database on a full disk can still be read.
+    await recordSessionUse(db, holder.caller.credential.id, at.toISOString(), since).catch(() => undefined);
   }
   return holder?.caller;
 }
@@ -175,13 +190,17 @@ export async function logout(context: Context, caller: UserCaller): Promise<void
   });
 }
 
-export async function listSessions({ db, now }: Context, caller: UserCaller): Promise<OpenSession[]> {
+export async function listSessions(context: Context, caller: UserCaller): Promise<OpenSession[]> {
   const { kind, id: own } = caller.credential;
-  const sessions = await listStored(db, caller.userId, now().toISOString());
-  return sessions.map(({ id, name, created_at, expires_at, address }) => ({
-    ...{ id, device_name: name, created_at, expires_at, address },
-    is_current: kind === 'session' && id === own,
-  }));
+  const { maxMs } = context.sessionLimits;
+  const sessions = await listStored(context.db, caller.userId, boundSessions(context.sessionLimits, context.now()));
+  return sessions.map(({ id, name, created_at, expires_at, last_used_at, address }) => {
+    const end = Math.min(Date.parse(expires_at), Date.parse(created_at) + maxMs);
+    return {
+      ...{ id, device_name: name, created_at, expires_at: new Date(end).toISOString() },
+      ...{ last_used_at, address, is_current: kind === 'session' && id === own },
+    };
+  });
 }
 
 export async function revokeSession(context: Context, caller: UserCaller, id: number): Promise<void> {

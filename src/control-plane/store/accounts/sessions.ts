@@ -1,5 +1,6 @@
-import type { Insertable, Selectable } from 'kysely';
+import { type Insertable, type Selectable, sql } from 'kysely';
 import type { UserCaller } from '../../domain/caller.ts';
+import type { SessionBounds } from '../../domain/session-limits.ts';
 import type { Db, Tables } from '../tables.ts';
 
 type Identified = Omit<UserCaller, 'address' | 'access'>;
@@ -9,42 +10,69 @@ export async function insertSession(db: Db, session: Insertable<Tables['sessions
   return id;
 }
 
-export async function findSessionCaller(db: Db, tokenHash: string, now: string): Promise<Identified | undefined> {
+export interface SessionHolder {
+  readonly caller: Identified;
+  readonly lastUsedAt: string;
+}
+
+/** Finds the holder of a session that is within the bounds, with the user's current role. */
+export async function findSessionHolder(
+  db: Db,
+  tokenHash: string,
+  bounds: SessionBounds,
+): Promise<SessionHolder | undefined> {
   const row = await db
     .selectFrom('sessions')
     .innerJoin('users', 'users.id', 'sessions.user_id')
-    .select('sessions.id')
+    .select(['sessions.id', lastUse.as('lastUsedAt')])
     .select(['users.id as userId', 'users.email', 'users.organization_id as organizationId', 'users.role'])
     .where('sessions.token_hash', '=', tokenHash)
-    .where('sessions.expires_at', '>', now)
+    .where(isWithin(bounds))
     .executeTakeFirst();
   if (!row) return undefined;
-  const { id, ...user } = row;
-  return { kind: 'user', ...user, credential: { kind: 'session', id } };
+  const { id, lastUsedAt, ...user } = row;
+  return { caller: { kind: 'user', ...user, credential: { kind: 'session', id } }, lastUsedAt };
 }
 
-export type StoredSession = Omit<Selectable<Tables['sessions']>, 'user_id' | 'token_hash'>;
+export type StoredSession = Omit<Selectable<Tables['sessions']>, 'user_id' | 'token_hash' | 'last_used_at'> & {
+  readonly last_used_at: string;
+};
 
-export async function listSessions(db: Db, userId: number, now: string): Promise<StoredSession[]> {
+export async function listSessions(db: Db, userId: number, bounds: SessionBounds): Promise<StoredSession[]> {
   return db
     .selectFrom('sessions')
-    .select(['id', 'name', 'created_at', 'expires_at', 'address'])
+    .select(['id', 'name', 'created_at', 'expires_at', 'address', lastUse.as('last_used_at')])
     .where('user_id', '=', userId)
-    .where('expires_at', '>', now)
+    .where(isWithin(bounds))
     .orderBy('id')
     .execute();
 }
 
-/** Returns when a user's session was opened; undefined if it is not valid at `now`. */
-export async function findSessionStart(db: Db, userId: number, id: number, now: string): Promise<string | undefined> {
+/** Returns when a user's session was opened; undefined if it is not within the bounds. */
+export async function findSessionStart(
+  db: Db,
+  userId: number,
+  id: number,
+  bounds: SessionBounds,
+): Promise<string | undefined> {
   const row = await db
     .selectFrom('sessions')
     .select('created_at')
     .where('id', '=', id)
     .where('user_id', '=', userId)
-    .where('expires_at', '>', now)
+    .where(isWithin(bounds))
     .executeTakeFirst();
   return row?.created_at;
+}
+
+/** Records a use of a session, unless a use at or after `since` is recorded. */
+export async function recordSessionUse(db: Db, id: number, now: string, since: string): Promise<void> {
+  await db
+    .updateTable('sessions')
+    .set({ last_used_at: now })
+    .where('id', '=', id)
+    .where((eb) => eb(lastUse, '<', since))
+    .execute();
 }
 
 /** Ends a session of a user and returns its name; undefined if it has already ended. */
@@ -74,6 +102,15 @@ export async function endOldestSessions(db: Db, userId: number, kept: number): P
   await db.deleteFrom('sessions').where('user_id', '=', userId).where('id', '<=', newestToGo.id).execute();
 }
 
-export async function deleteExpiredSessions(db: Db, now: string): Promise<void> {
-  await db.deleteFrom('sessions').where('expires_at', '<=', now).execute();
+export async function deleteExpiredSessions(db: Db, bounds: SessionBounds): Promise<void> {
+  await db
+    .deleteFrom('sessions')
+    .where((eb) => eb.not(isWithin(bounds)))
+    .execute();
 }
+
+/** The last use of a session; its login if none is stored, as for sessions of version 0.1. */
+const lastUse = sql<string>`coalesce(sessions.last_used_at, sessions.created_at)`;
+
+const isWithin = ({ now, openedAfter, usedAfter }: SessionBounds) =>
+  sql<boolean>`(sessions.expires_at > ${now} and sessions.created_at > ${openedAfter} and ${lastUse} > ${usedAfter})`;

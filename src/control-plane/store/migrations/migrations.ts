@@ -402,6 +402,16 @@ export const migrations: Readonly<Record<string, Migration>> = {
       .addColumn('route_dns', 'text', (column) => column.notNull().defaultTo('[]'))
       .execute();
   },
+  '0030-sessions': async (db) => {
+    await db.schema.alterTable('sessions').addColumn('last_used_at', 'text').execute();
+    await db.schema
+      .createTable('known_prefixes')
+      .addColumn('user_id', 'integer', referring('users'))
+      .addColumn('prefix', 'text', required)
+      .addColumn('last_used_at', 'text', required)
+      .addPrimaryKeyConstraint('known_prefixes_key', ['user_id', 'prefix'])
+      .execute();
+  },
 };
 
 /** The tables whose lists are read in pages, with the column of the owner of a list. */

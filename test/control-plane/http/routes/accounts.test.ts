@@ -265,7 +265,7 @@ describe('sessions', () => {
     const { body } = await listSessions(session);
     const created_at = plane.clock.now().toISOString();
     const expires_at = new Date(plane.clock.now().getTime() + 7 * 24 * hour).toISOString();
-    const entry = { id: expect.any(Number), created_at, expires_at, address: '127.0.0.1' };
+    const entry = { id: expect.any(Number), created_at, expires_at, last_used_at: created_at, address: '127.0.0.1' };
     expect(body.data).toEqual([
       { ...entry, device_name: 'laptop', is_current: true },
       { ...entry, device_name: 'phone', is_current: false },

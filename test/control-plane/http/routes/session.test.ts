@@ -1,5 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { closePlane, hour, openPlane, owner, type Plane, withDatabase } from '../../harness.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  closePlane,
+  hour,
+  makeFolder,
+  makeNetwork,
+  openPlane,
+  owner,
+  type Plane,
+  startPlane,
+  withDatabase,
+} from '../../harness.ts';
 
 let plane: Plane;
 beforeAll(async () => {
@@ -75,12 +85,117 @@ test('whole tokens in cookies, as version 0.1 set them, end their sessions: of e
   expect(statuses).toEqual([401, 401, 401, 200]);
 });
 
-test('a session ends at its end', async () => {
+const minute = 60_000;
+
+test('a session that is used ends at its end', async () => {
   const { body } = await login(owner);
-  plane.clock.advance(7 * 24 * hour - 1);
-  expect((await me(body.data.access_token)).status).toBe(200);
+  for (let day = 1; day <= 7; day += 1) {
+    plane.clock.advance(24 * hour - (day === 7 ? 1 : 0));
+    expect((await me(body.data.access_token)).status).toBe(200);
+  }
   plane.clock.advance(1);
   expect((await me(body.data.access_token)).status).toBe(401);
+});
+
+describe('a session without use', () => {
+  const idle = { idleMs: hour, maxMs: 24 * hour };
+  const openIdle = async (options = {}) => {
+    const on = await startPlane({ sessionLimits: idle, ...options });
+    const token = (await on.call('POST', '/api/auth/login', { body: owner })).body.data.access_token as string;
+    const use = async (headers = {}) => (await on.call('GET', '/api/auth/me', { token, headers })).status;
+    const stored = () =>
+      withDatabase(on.dataDir, (db) => db.selectFrom('sessions').select('last_used_at').executeTakeFirstOrThrow());
+    return { ...on, token, use, lastUse: async () => (await stored()).last_used_at };
+  };
+
+  test('ends after its idle limit, and up to 5 minutes later: uses in between are not stored', async () => {
+    const { clock, use } = await openIdle();
+    for (const pause of [hour, 5 * minute - 1, hour, hour]) {
+      clock.advance(pause);
+      expect(await use()).toBe(200);
+    }
+    clock.advance(hour + 5 * minute);
+    expect(await use()).toBe(401);
+  });
+
+  test('has its use stored once in 5 minutes, and shows it', async () => {
+    const { call, clock, use, lastUse, token } = await openIdle();
+    const opened = clock.now().toISOString();
+    clock.advance(5 * minute);
+    await use();
+    expect(await lastUse()).toBe(opened);
+    clock.advance(1);
+    await use();
+    const used = clock.now().toISOString();
+    expect(await lastUse()).toBe(used);
+    clock.advance(5 * minute);
+    expect((await call('GET', '/api/auth/sessions', { token })).body.data).toMatchObject([{ last_used_at: used }]);
+    expect(await lastUse()).toBe(used);
+  });
+
+  test.each(['wait=1', 'wait=0', 'respond-async, wait=0'])('is not kept by a page that prefers %s', async (prefer) => {
+    const { clock, use, lastUse } = await openIdle();
+    const opened = clock.now().toISOString();
+    for (let count = 0; count < 6; count += 1) {
+      clock.advance(10 * minute);
+      expect(await use({ prefer })).toBe(200);
+    }
+    expect(await lastUse()).toBe(opened);
+    clock.advance(5 * minute);
+    expect(await use({ prefer })).toBe(401);
+  });
+
+  test('is refused at the end of a wait, and in a change that began before', async () => {
+    const on = await openIdle();
+    const network = await makeNetwork(on, on.token);
+    const path = `/api/networks/${network}`;
+    const tag = (await on.call('GET', path, { token: on.token })).headers.get('etag') ?? '';
+    const headers = { prefer: 'wait=1', 'if-none-match': tag };
+    const held = on.call('GET', path, { token: on.token, headers });
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    on.clock.advance(hour + 5 * minute);
+    expect((await held).status).toBe(401);
+  });
+
+  test('is deleted with a later login; personal tokens have no such limit', async () => {
+    const on = await openIdle();
+    const made = await on.call('POST', '/api/auth/tokens', { token: on.token, body: { name: 'ci' } });
+    on.clock.advance(2 * hour);
+    await on.call('POST', '/api/auth/login', { body: owner });
+    const rows = await withDatabase(on.dataDir, (db) => db.selectFrom('sessions').select('id').execute());
+    expect(rows).toHaveLength(1);
+    on.clock.advance(24 * hour);
+    const by = (token: string) => on.call('GET', '/api/networks', { token });
+    expect((await by(made.body.data.access_token)).status).toBe(200);
+  });
+
+  test('counts from its login where no use is stored, as for one of an earlier version', async () => {
+    const { clock, dataDir, use } = await openIdle();
+    await withDatabase(dataDir, (db) => db.updateTable('sessions').set({ last_used_at: null }).execute());
+    clock.advance(hour + 5 * minute - 1);
+    expect(await use()).toBe(200);
+    await withDatabase(dataDir, (db) => db.updateTable('sessions').set({ last_used_at: null }).execute());
+    clock.advance(1);
+    expect(await use()).toBe(401);
+  });
+});
+
+test('a restart with shorter limits ends sessions that were opened before it, also the end that is shown', async () => {
+  const dataDir = makeFolder();
+  const before = await openPlane({ dataDir });
+  const token = (await before.call('POST', '/api/auth/login', { body: owner })).body.data.access_token;
+  await before.server.close();
+  const limits = { idleMs: hour, maxMs: 2 * hour };
+  const after = await openPlane({ dataDir, sessionLimits: limits });
+  const list = () => after.call('GET', '/api/auth/sessions', { token });
+  expect((await list()).body.data).toMatchObject([{ expires_at: '2030-01-01T02:00:00.000Z' }]);
+  after.clock.advance(hour);
+  expect((await list()).status).toBe(200);
+  after.clock.advance(hour - 1);
+  expect((await list()).status).toBe(200);
+  after.clock.advance(1);
+  expect((await list()).status).toBe(401);
+  await after.server.close();
 });
 
 test.each([
