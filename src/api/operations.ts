@@ -27,6 +27,7 @@ import {
   decodeRules,
   decodeRulesPreview,
   decodeSessions,
+  decodeSessionsEnded,
   decodeTokens,
   decodeUser,
   decodeUserRemoval,
@@ -192,6 +193,19 @@ export const operations = {
     reply: decodeUserRemoval,
     receive: readOptional,
     remedies: seeList('cpn user list'),
+  }),
+
+  listUserSessions: get('/api/users/{user}/sessions', 'listing the sessions of user {user}', {
+    reply: decodeSessions,
+    remedies: unlessAbsent('cpn user list', 'list sessions of users', 'the users'),
+  }),
+  endUserSessions: remove('/api/users/{user}/sessions', 'ending the sessions of user {user}', {
+    reply: decodeSessionsEnded,
+    receive: readOptional,
+    remedies: seeList('cpn user list'),
+  }),
+  endUserSession: remove('/api/users/{user}/sessions/{session}', 'ending session {session} of user {user}', {
+    remedies: seeList('cpn token list --user'),
   }),
 
   /** Also ends the caller's sessions. Services older than `keep_tokens` keep tokens anyway. */

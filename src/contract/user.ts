@@ -72,6 +72,10 @@ const keysRevoked = z
 export const ChangedUser = User.extend({ keys_revoked: keysRevoked.optional() }).meta({ id: 'ChangedUser' });
 export type ChangedUser = z.infer<typeof ChangedUser>;
 
+/** The sessions of a user that an administrator ended. */
+export const SessionsEnded = z.object({ sessions_ended: z.int().nonnegative() }).meta({ id: 'SessionsEnded' });
+export type SessionsEnded = z.infer<typeof SessionsEnded>;
+
 /** The keys that were revoked with a user. */
 export const UserRemoval = z.object({ keys_revoked: keysRevoked }).meta({ id: 'UserRemoval' });
 export type UserRemoval = z.infer<typeof UserRemoval>;

@@ -121,6 +121,17 @@ const rows: Readonly<Record<Name, Row>> = {
   },
   updateUser: { input: [peer, {}], data: user, request: 'PATCH /api/users/9%3Fc', absent: cannot('change users') },
   deleteUser: { input: [peer], data: null, request: 'DELETE /api/users/9%3Fc', absent: ids('user list') },
+  listUserSessions: {
+    ...{ input: [peer], data: [], request: 'GET /api/users/9%3Fc/sessions', absent: cannot('list sessions of users') },
+  },
+  endUserSessions: {
+    input: [peer],
+    ...{ data: null, request: 'DELETE /api/users/9%3Fc/sessions', absent: ids('user list') },
+  },
+  endUserSession: {
+    input: [peer, 5],
+    ...{ data: null, request: 'DELETE /api/users/9%3Fc/sessions/5', absent: ids('token list --user') },
+  },
   changePassword: {
     input: [{ current_password: password, new_password: password }],
     ...{ data: null, request: 'PUT /api/auth/password', absent: offers('change of passwords') },

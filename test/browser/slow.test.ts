@@ -154,6 +154,8 @@ test('on a slow control plane each button is busy once it is pressed, and a seco
   await dialog.getByLabel('E-mail address').fill(user.email);
   await dialog.getByLabel('Password', { exact: true }).fill(user.password);
   await press('Create', ['POST /api/users']);
+  await open('#/users', `End sessions of ${user.email}`);
+  await press('End', ['DELETE /api/users/N/sessions']);
   await open('#/users', `Remove ${user.email}`);
   await press('Remove', ['DELETE /api/users/N']);
   await open('#/account');

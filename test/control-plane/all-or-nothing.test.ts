@@ -133,6 +133,13 @@ const all: Readonly<Record<string, Written>> = {
       return () => as('DELETE', `/api/users/${id}`);
     },
   },
+  'the end of the sessions of a user': {
+    adds: { ...audited, sessions: -1 },
+    prepare: async () => {
+      const { id } = await makeUser();
+      return () => as('DELETE', `/api/users/${id}/sessions`);
+    },
+  },
   'a new network': {
     adds: { ...audited, networks: 1, changes: 1 },
     prepare: async () => () => as('POST', '/api/networks', { name: 'n', private_cidr: '10.9.0.0/24' }),

@@ -180,6 +180,7 @@ export async function makeThings(plane: Plane): Promise<Things> {
   const sibling = await must(enroll(plane, keyToken));
   const other = await plane.signIn('viewer');
   const profile = await must(plane.call('GET', '/api/auth/me', { token: other }));
+  const [session] = await must(plane.call('GET', '/api/auth/sessions', { token: other }));
   return {
     network,
     key: keys[0].id,
@@ -189,6 +190,7 @@ export async function makeThings(plane: Plane): Promise<Things> {
     siblingToken: sibling.access_token,
     user: profile.id,
     personalToken: (await makeToken(plane, other)).id,
+    session: session.id,
   };
 }
 

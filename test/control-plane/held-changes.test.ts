@@ -256,16 +256,17 @@ describe('of two changes at once, the second is made by what the first left', ()
     }
   });
 
-  test.each(['logout', 'revocation', 'password change'] as const)(
+  test.each(['logout', 'revocation', 'revocation by an owner', 'password change'] as const)(
     'a session that ends by a %s makes no further change',
     async (what) => {
-      const { session } = await makeUser();
+      const { id, session } = await makeUser();
       const [bearer, other] = [await session(), await session()];
       const { path } = await makePeer();
       const [ended] = (await call('GET', '/api/auth/sessions', undefined, bearer)).body.data;
       const end = () => {
         if (what === 'logout') return call('POST', '/api/auth/logout', {}, bearer);
         if (what === 'revocation') return call('DELETE', `/api/auth/sessions/${ended.id}`, undefined, other);
+        if (what === 'revocation by an owner') return call('DELETE', `/api/users/${id}/sessions`);
         return call('PUT', '/api/auth/password', newPassword, other);
       };
       const replies = await contend(end, () => call('PATCH', path, { name: 'late' }, bearer));

@@ -12,7 +12,7 @@ import {
   RulesPreview as RulesPreviewReply,
 } from '../../contract/rules.ts';
 import { identifier } from '../../contract/text.ts';
-import { PasswordChange as PasswordChangeReply, User as UserReply } from '../../contract/user.ts';
+import { PasswordChange as PasswordChangeReply, SessionsEnded, User as UserReply } from '../../contract/user.ts';
 import { type Decoder, listOf, optionalResource, type Received, resource } from './resource.ts';
 
 // The extensions of the contract as a client reads them: the parts that it uses, and the
@@ -51,6 +51,10 @@ const OpenSession = OpenSessionReply.extend({
 });
 export type OpenSession = Received<z.output<typeof OpenSession>>;
 export const decodeSessions = listOf(OpenSession, 'sessions');
+/** Null for an unknown number: the reply of the first attempt was lost. */
+export const decodeSessionsEnded = optionalResource(
+  SessionsEnded.extend({ sessions_ended: SessionsEnded.shape.sessions_ended.nullable() }),
+);
 
 export type Token = Received<PersonalToken>;
 export const decodeTokens = listOf(PersonalToken, 'tokens');

@@ -8,14 +8,22 @@ import type { Input } from '../input/input.ts';
 import { withOwnPassword } from '../input/own-password.ts';
 import { note, print, printJson, printOnlyCopy, table, toJson } from '../output/output.ts';
 import type { Command } from '../parse/command.ts';
+import { findUser } from './user.ts';
+
+const userFlag = { kind: 'text', value: 'USER' } as const;
 
 export const listTokens: Command = {
   name: 'token list',
-  summary: 'List your personal tokens and your sessions, without their values',
-  flags: { ...apiFlags, ...jsonFlag },
-  examples: ['cpn token list'],
+  summary: 'List your personal tokens and your sessions, or the sessions of a user, without their values',
+  flags: {
+    ...apiFlags,
+    ...jsonFlag,
+    user: { ...userFlag, summary: 'list the sessions of this user; owners and admins' },
+  },
+  examples: ['cpn token list', 'cpn token list --user you@example.net'],
   async run(input) {
     const service = await openAdmin(input);
+    if (input.has('user')) return listSessionsOf(service, input);
     const [tokens, sessions] = await Promise.all([service.listTokens(), service.listSessions()]);
     if (input.switch('json')) {
       printJson({ tokens, ...(sessions !== null && { sessions }) });
@@ -28,6 +36,15 @@ export const listTokens: Command = {
     return exitCodes.done;
   },
 };
+
+async function listSessionsOf(service: AdminService, input: Input): Promise<number> {
+  const { id, email } = await findUser(service, input.text('user'));
+  const sessions = await service.listUserSessions(id);
+  if (input.switch('json')) printJson({ sessions });
+  else if (sessions.length === 0) note(`${printable(email)} has no session`);
+  else print(describeSessions(sessions));
+  return exitCodes.done;
+}
 
 function describeTokens(tokens: readonly Token[]): string {
   return table(
@@ -99,10 +116,24 @@ export const revokeToken: Command = {
   name: 'token revoke',
   argument: { usage: '<token>', summary: 'id or name of one of your personal tokens; with --session, of a session' },
   summary: 'Revoke a personal token, or end a session',
-  flags: { ...apiFlags, ...jsonFlag, ...yesFlag, session: { kind: 'switch', summary: 'end one of your sessions' } },
-  examples: ['cpn token revoke ci --yes', 'cpn token revoke --session 17 --yes'],
+  flags: {
+    ...apiFlags,
+    ...jsonFlag,
+    ...yesFlag,
+    session: { kind: 'switch', summary: 'end one of your sessions' },
+    user: { ...userFlag, summary: 'with --session: end one of this user, or all with "all"; owners and admins' },
+  },
+  examples: [
+    'cpn token revoke ci --yes',
+    'cpn token revoke --session 17 --yes',
+    'cpn token revoke --session all --user you@example.net --yes',
+  ],
   async run(input) {
+    if (input.has('user') && !input.switch('session')) {
+      throw new WrongUsage('--user goes with --session: only the user can revoke a personal token; leave out --user');
+    }
     const service = await openAdmin(input);
+    if (input.has('user')) return endSessionsOf(service, input);
     if (input.switch('session')) return endSession(service, input);
     const { id, name } = findNamed(await service.listTokens(), input.argument('token') ?? '', 'token');
     if (!(await confirm(`Revoke token ${name} (${id})?`, input))) return exitCodes.failed;
@@ -116,8 +147,7 @@ export const revokeToken: Command = {
 async function endSession(service: AdminService, input: Input): Promise<number> {
   const sessions = await service.listSessions();
   if (sessions === null) throw new WrongUsage('this control plane does not list sessions; "cpn logout" ends your own');
-  const named = sessions.map((session) => ({ ...session, name: session.device_name }));
-  const { id, name, is_current: isOwn } = findNamed(named, input.argument('token') ?? '', 'session');
+  const { id, name, is_current: isOwn } = findSession(sessions, input);
   if (!(await confirm(`End session ${id} (${name})${isOwn ? ', which is this one' : ''}?`, input))) {
     return exitCodes.failed;
   }
@@ -125,4 +155,28 @@ async function endSession(service: AdminService, input: Input): Promise<number> 
   if (input.switch('json')) printJson({ id, device_name: name });
   else note(`ended session ${id} (${printable(name)})`);
   return exitCodes.done;
+}
+
+/** Ends a session of another user, or all of them. */
+async function endSessionsOf(service: AdminService, input: Input): Promise<number> {
+  const user = await findUser(service, input.text('user'));
+  const email = printable(user.email);
+  if (input.argument('token') === 'all') {
+    if (!(await confirm(`End all sessions of ${email}?`, input))) return exitCodes.failed;
+    const { sessions_ended: ended } = await service.endUserSessions(user.id);
+    if (input.switch('json')) printJson({ user: user.id, sessions_ended: ended });
+    else note(`ended the sessions of ${email}${ended === null ? '' : `: ${ended}`}`);
+    return exitCodes.done;
+  }
+  const { id, name } = findSession(await service.listUserSessions(user.id), input);
+  if (!(await confirm(`End session ${id} (${name}) of ${email}?`, input))) return exitCodes.failed;
+  await service.endUserSession(user.id, id);
+  if (input.switch('json')) printJson({ user: user.id, id, device_name: name });
+  else note(`ended session ${id} (${printable(name)}) of ${email}`);
+  return exitCodes.done;
+}
+
+function findSession(sessions: readonly OpenSession[], input: Input) {
+  const named = sessions.map((session) => ({ ...session, name: session.device_name }));
+  return findNamed(named, input.argument('token') ?? '', 'session');
 }

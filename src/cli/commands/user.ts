@@ -5,7 +5,7 @@ import { findNamed, openAdmin, openAdminAt } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
 import { confirmByName } from '../input/confirm.ts';
 import { apiFlags, jsonFlag, yesFlag } from '../input/flags.ts';
-import { type Input, parseChoice } from '../input/input.ts';
+import { parseChoice } from '../input/input.ts';
 import { ownPasswordFlag, withOwnPassword } from '../input/own-password.ts';
 import { describeRevoked, keepTokensFlag, obtainPassword } from '../input/password.ts';
 import { describeKeys, describeMade } from '../output/describe-made.ts';
@@ -86,7 +86,7 @@ export const updateUser: Command = {
   async run(input) {
     const role = parseChoice('--role', input.need('role'), roles);
     const service = await openAdmin(input);
-    const { id } = await findUser(service, input);
+    const { id } = await findUser(service, input.argument('user'));
     const changes = { role, ...(input.switch('keep-keys') && { keep_keys: true }) };
     const proof = { ...ownPassword, what: 'a higher role' };
     const user = await withOwnPassword(input, proof, (own) =>
@@ -145,7 +145,7 @@ export const removeUser: Command = {
   examples: ['cpn user remove you@example.net --yes'],
   async run(input) {
     const service = await openAdmin(input);
-    const { id, email, role } = await findUser(service, input);
+    const { id, email, role } = await findUser(service, input.argument('user'));
     if (!(await confirmByName(`Remove user ${email}, ${role}?`, [email, String(id)], input))) return exitCodes.failed;
     const { keys_revoked: keys } = await service.deleteUser(id, { keep_keys: input.switch('keep-keys') });
     if (input.switch('json')) {
@@ -162,7 +162,8 @@ function noteKeysRevoked(keys: readonly KeyOfNetwork[] | null): void {
   if (keys !== null && keys.length > 0) note(`revoked enrolment keys: ${describeKeys(keys).join('; ')}`);
 }
 
-async function findUser(service: AdminService, input: Input): Promise<User> {
+/** Finds a user by id or e-mail address. */
+export async function findUser(service: AdminService, named = ''): Promise<User> {
   const users = (await service.listUsers()).map((user) => ({ ...user, name: user.email }));
-  return findNamed(users, input.argument('user') ?? '', 'user');
+  return findNamed(users, named, 'user');
 }

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Role } from '../../contract/auth.ts';
-import type { ChangedUser, User, UserRemoval } from '../../contract/user.ts';
+import type { ChangedUser, SessionsEnded, User, UserRemoval } from '../../contract/user.ts';
 import { announce } from '../announcer.ts';
 import { call } from '../client.ts';
 import { Confirm, Dialog } from '../parts/forms/dialog.tsx';
@@ -20,7 +20,10 @@ const roles: readonly (readonly [Role, string])[] = [
   ['owner', 'owner: also makes and changes owners'],
 ];
 
-type OpenedDialog = { readonly dialog: 'create' } | { readonly dialog: 'role' | 'remove'; readonly user: User } | null;
+type OpenedDialog =
+  | { readonly dialog: 'create' }
+  | { readonly dialog: 'role' | 'sessions' | 'remove'; readonly user: User }
+  | null;
 
 export function UsersPage(): JSX.Element {
   const users = usePolled<User>('api/users');
@@ -46,6 +49,11 @@ export function UsersPage(): JSX.Element {
               Change the role<span class="hidden"> of {user.email}</span>
             </button>
           )}
+          {user.id !== profile.value?.id && (user.role !== 'owner' || isOwner()) && (
+            <button type="button" onClick={() => setOpened({ dialog: 'sessions', user })}>
+              End sessions<span class="hidden"> of {user.email}</span>
+            </button>
+          )}
           {user.id !== profile.value?.id && (
             <button type="button" class="danger" onClick={() => setOpened({ dialog: 'remove', user })}>
               Remove<span class="hidden"> {user.email}</span>
@@ -68,6 +76,7 @@ export function UsersPage(): JSX.Element {
       </List>
       {opened?.dialog === 'create' && <CreateUser close={close} done={done} />}
       {opened?.dialog === 'role' && <ChangeRole user={opened.user} close={close} done={done} />}
+      {opened?.dialog === 'sessions' && <EndSessions user={opened.user} close={close} done={done} />}
       {opened?.dialog === 'remove' && <RemoveUser user={opened.user} close={close} done={done} />}
     </>
   );
@@ -127,6 +136,18 @@ const keepsKeysLabel = 'Keep the enrolment keys that this user made';
 
 function describeRevoked(keys: UserRemoval['keys_revoked'] = []): string {
   return keys.length === 0 ? '' : ` Revoked enrolment keys: ${keys.map(({ name }) => name).join(', ')}.`;
+}
+
+function EndSessions({ user, close, done }: UserDialogProps & { readonly user: User }): JSX.Element {
+  const end = async () => {
+    const { sessions_ended } = await call<SessionsEnded>('DELETE', `api/users/${user.id}/sessions`);
+    await done(`Sessions of ${user.email} ended: ${sessions_ended}.`);
+  };
+  return (
+    <Confirm title={`End all sessions of ${user.email}?`} action="End" onClose={close} onConfirm={end}>
+      <p>This user has to log in again. Personal tokens stay valid.</p>
+    </Confirm>
+  );
 }
 
 function RemoveUser({ user, close, done }: UserDialogProps & { readonly user: User }): JSX.Element {

@@ -166,6 +166,12 @@ const readings: Readonly<Record<string, Reading>> = {
     mayLack: ['0.device_name', '0.last_used_at', '0.address', '0.is_current'],
     ignores: ['0.is_current'],
   },
+  'the number of sessions that ended': {
+    of: 'SessionsEnded',
+    decode: (body) => extensions.decodeSessionsEnded(body, source),
+    mayLack: ['sessions_ended'],
+    ignores: [],
+  },
   'a profile': { of: 'Profile', decode: (body) => decodeProfile(body, source), mayLack: profile, ignores: profile },
   'the users': {
     of: 'User',

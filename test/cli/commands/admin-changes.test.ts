@@ -7,7 +7,7 @@ import { deleteNetwork, updateNetwork } from '../../../src/cli/commands/network-
 import { removePeer, updatePeer } from '../../../src/cli/commands/peer.ts';
 import { resumePeer, suspendPeer } from '../../../src/cli/commands/peer-suspension.ts';
 import * as sessions from '../../../src/cli/commands/session.ts';
-import { createToken, revokeToken } from '../../../src/cli/commands/token.ts';
+import { createToken, listTokens, revokeToken } from '../../../src/cli/commands/token.ts';
 import { changePassword, createUser, removeUser, updateUser } from '../../../src/cli/commands/user.ts';
 import * as passwords from '../../../src/cli/input/password.ts';
 import type { Command } from '../../../src/cli/parse/command.ts';
@@ -389,6 +389,52 @@ describe('cpn token', () => {
     expect(own.error?.message).toContain('End session 17 (laptop), which is this one?');
     const none = await run(revokeToken, { token: '17', session: true }, { listSessions: null });
     expect(none.error?.message).toContain('does not list sessions');
+  });
+
+  describe('for the sessions of a user', () => {
+    const listUsers = [{ id: 5, email: 'ada@example.net', role: 'member' }];
+    const replies = {
+      listUsers,
+      listUserSessions: (id: number) => (id === 5 ? listed : []),
+      endUserSessions: { sessions_ended: 2 },
+    };
+    const user = 'ada@example.net';
+
+    it('lists them, without tokens', async () => {
+      const { stdout, calls } = await run(listTokens, { user, json: true }, replies);
+      expect([JSON.parse(stdout), calls]).toEqual([{ sessions: listed }, [['listUserSessions', 5]]]);
+      const rows = [{ ...listed[0], created_at: past, expires_at: past, last_used_at: past, address: null }];
+      const shown = await run(listTokens, { user }, { ...replies, listUserSessions: rows });
+      expect(shown.stdout).toMatch(/last used.*\n.*17 +laptop/);
+      expect((await run(listTokens, { user }, { ...replies, listUserSessions: [] })).stderr).toContain(
+        'has no session',
+      );
+    });
+
+    it('ends one of them, or all', async () => {
+      const one = await run(revokeToken, { token: 'laptop', session: true, user }, replies);
+      expect([one.calls.at(-1), one.stderr]).toEqual([
+        ['endUserSession', 5, 17],
+        'ended session 17 (laptop) of ada@example.net\n',
+      ]);
+      const all = await run(revokeToken, { token: 'all', session: true, user }, replies);
+      expect([all.calls, all.stderr]).toEqual([[['endUserSessions', 5]], 'ended the sessions of ada@example.net: 2\n']);
+      const unknown = { ...replies, endUserSessions: { sessions_ended: null } };
+      const repeated = await run(revokeToken, { token: 'all', session: true, user }, unknown);
+      expect(repeated.stderr).toBe('ended the sessions of ada@example.net\n');
+      const json = await run(revokeToken, { token: 'all', session: true, user, json: true }, replies);
+      expect(JSON.parse(json.stdout)).toEqual({ user: 5, sessions_ended: 2 });
+    });
+
+    it('ends nothing without --yes, nor a personal token', async () => {
+      for (const token of ['all', '17']) {
+        const { error, calls } = await run(revokeToken, { token, session: true, user }, replies, false);
+        expect(error?.message).toContain('of ada@example.net?');
+        expect(calls.filter(([name]) => name.startsWith('end'))).toEqual([]);
+      }
+      const { error, calls } = await run(revokeToken, { token: 'ci', user }, replies);
+      expect([error?.message, calls]).toEqual([expect.stringContaining('--user goes with --session'), []]);
+    });
   });
 
   it('is alone on stdout, and valid until it is revoked or ends', async () => {

@@ -140,6 +140,9 @@ test('what is refused is no change, and suspending, withdrawing and lowering a r
   expect(await patch(`${path}/peers/${peer}`, { suspended: false })).toBe(429);
   expect(await patch(`/api/users/${admin}`, { role: 'admin' })).toBe(429);
   expect(await patch(`/api/users/${admin}`, { role: 'viewer' })).toBe(200);
+  expect((await plane.call('DELETE', `/api/users/${admin}/sessions`, { token })).body.data).toEqual({
+    sessions_ended: 1,
+  });
 });
 
 test.each([

@@ -13,8 +13,13 @@ export const NetworkPath = z.object({ network: id });
 export const KeyPath = NetworkPath.extend({ key: id });
 export const PeerPath = NetworkPath.extend({ peer: id });
 export const UserPath = z.object({ user: id });
+export const UserSessionPath = UserPath.extend({ session: id });
 export const TokenPath = z.object({ id });
 export const SessionPath = z.object({ id });
+
+export const sessionTimes =
+  'A session may end before expires_at if it is not used. last_used_at is its login or a later use, at most 5 minutes before its last one. ' +
+  'A request with Prefer: wait is no use.';
 
 /** The reply to a request without a result, after the work is done. */
 export const Nothing = z.object({ data: z.null() });

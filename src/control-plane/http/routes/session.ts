@@ -19,7 +19,7 @@ import {
   requireSameOrigin,
   setSessionCookie,
 } from '../session-cookie.ts';
-import { done, Nothing, SessionPath } from './parts.ts';
+import { done, Nothing, SessionPath, sessionTimes } from './parts.ts';
 
 export function addSessionRoutes(app: App, context: Context, limitFailures: FailureLimit): void {
   app.route({
@@ -144,10 +144,6 @@ export function addSessionRoutes(app: App, context: Context, limitFailures: Fail
     },
   });
 }
-
-const sessionTimes =
-  'A session may end before expires_at if it is not used. last_used_at is its login or a later use, at most 5 minutes before its last one. ' +
-  'A request with Prefer: wait is no use.';
 
 /** Ends this browser's previous session: a copy of its halves must not outlive the cookie. */
 async function endReplacedSession(context: Context, request: BrowserRequest & { readonly ip: string }): Promise<void> {

@@ -1,13 +1,16 @@
 import * as z from 'zod';
+import { OpenSession } from '../../../contract/auth.ts';
 import { page, Refusal, reply } from '../../../contract/reply.ts';
-import { ChangedUser, ChangeUser, CreateUser, User, UserRemoval } from '../../../contract/user.ts';
+import { ChangedUser, ChangeUser, CreateUser, SessionsEnded, User, UserRemoval } from '../../../contract/user.ts';
 import { Secret } from '../../../core/crypto/secret.ts';
 import { administrators, administratorsInSession, owners } from '../../domain/caller.ts';
+import { listSessions } from '../../service/accounts/sessions.ts';
 import {
   changeUser,
   checkEmailFree,
   createUser,
   deleteUser,
+  endSessionsOf,
   listUsers,
   lowersRole,
 } from '../../service/accounts/users.ts';
@@ -15,7 +18,7 @@ import type { Context } from '../../service/context.ts';
 import { type App, userOf } from '../app.ts';
 import type { FailureLimit } from '../limits.ts';
 import { PageQuery, paging, readSlice, type SendPage, toPageReply } from './paging.ts';
-import { UserPath } from './parts.ts';
+import { done, Nothing, sessionTimes, UserPath, UserSessionPath } from './parts.ts';
 
 const Which = z.object({ keep_keys: z.enum(['true', 'false']).optional() });
 
@@ -107,6 +110,51 @@ export function addUserRoutes(app: App, context: Context, sendPage: SendPage, li
     handler: async (request) => {
       const keepsKeys = request.query.keep_keys === 'true';
       return { data: await deleteUser(context, userOf(request), request.params.user, { keepsKeys }) };
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/api/users/:user/sessions',
+    config: { access: administrators },
+    schema: {
+      operationId: 'listUserSessions',
+      summary: 'The sessions of a user, without their tokens',
+      description: sessionTimes,
+      params: UserPath,
+      response: { 200: reply(z.array(OpenSession)), 404: Refusal },
+    },
+    handler: async (request) => ({ data: await listSessions(context, userOf(request), request.params.user) }),
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: '/api/users/:user/sessions',
+    config: { access: administrators },
+    schema: {
+      operationId: 'endUserSessions',
+      summary: 'End all sessions of a user; its personal tokens stay',
+      description: 'Only an owner may end the sessions of an owner.',
+      params: UserPath,
+      response: { 200: reply(SessionsEnded), 404: Refusal },
+    },
+    handler: async (request) => ({ data: await endSessionsOf(context, userOf(request), request.params.user, null) }),
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: '/api/users/:user/sessions/:session',
+    config: { access: administrators },
+    schema: {
+      operationId: 'endUserSession',
+      summary: 'End a session of a user',
+      description: 'Only an owner may end the sessions of an owner.',
+      params: UserSessionPath,
+      response: { 200: Nothing, 404: Refusal },
+    },
+    handler: async (request) => {
+      const { user, session } = request.params;
+      return done(endSessionsOf(context, userOf(request), user, session));
     },
   });
 }

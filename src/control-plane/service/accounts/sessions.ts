@@ -190,10 +190,16 @@ export async function logout(context: Context, caller: UserCaller): Promise<void
   });
 }
 
-export async function listSessions(context: Context, caller: UserCaller): Promise<OpenSession[]> {
+/** The sessions of the caller, or of another user of its organization. */
+export async function listSessions(
+  context: Context,
+  caller: UserCaller,
+  userId = caller.userId,
+): Promise<OpenSession[]> {
   const { kind, id: own } = caller.credential;
   const { maxMs } = context.sessionLimits;
-  const sessions = await listStored(context.db, caller.userId, boundSessions(context.sessionLimits, context.now()));
+  if (!(await findUser(context.db, caller.organizationId, userId))) throw new NotFound('user');
+  const sessions = await listStored(context.db, userId, boundSessions(context.sessionLimits, context.now()));
   return sessions.map(({ id, name, created_at, expires_at, last_used_at, address }) => {
     const end = Math.min(Date.parse(expires_at), Date.parse(created_at) + maxMs);
     return {

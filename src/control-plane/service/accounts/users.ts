@@ -1,5 +1,13 @@
 import { Role } from '../../../contract/auth.ts';
-import type { ChangedUser, ChangeUser, CreateUser, PasswordChange, User, UserRemoval } from '../../../contract/user.ts';
+import type {
+  ChangedUser,
+  ChangeUser,
+  CreateUser,
+  PasswordChange,
+  SessionsEnded,
+  User,
+  UserRemoval,
+} from '../../../contract/user.ts';
 import type { Secret } from '../../../core/crypto/secret.ts';
 import type { UserCaller } from '../../domain/caller.ts';
 import { hashPassword } from '../../domain/passwords.ts';
@@ -182,6 +190,36 @@ export async function deleteUser(
   });
 }
 
+/** Ends all sessions of a user, or one of them. Only an owner may end those of an owner. */
+export async function endSessionsOf(
+  context: Context,
+  caller: UserCaller,
+  id: number,
+  session: number | null,
+): Promise<SessionsEnded> {
+  return transact(context.db, async (transaction) => {
+    const { author, role } = await lockUsers(context, transaction, caller);
+    const user = await store.lockUser(transaction, caller.organizationId, id);
+    if (!user) throw new NotFound('user');
+    checkRank(role, user.role, 'end the sessions of');
+    const action = 'session.revoke';
+    const target = { kind: 'user', id, name: user.email } as const;
+    if (session === null) {
+      const sessions_ended = await endSessions(transaction, id);
+      if (sessions_ended > 0) await record(transaction, author, { action, target, details: { sessions_ended } });
+      return { sessions_ended };
+    }
+    const ended = await deleteSession(transaction, id, session);
+    if (!ended) throw new NotFound('session');
+    await record(transaction, author, {
+      action,
+      target: { kind: 'session', id: session, name: ended.name },
+      details: { user: { id, name: user.email } },
+    });
+    return { sessions_ended: 1 };
+  });
+}
+
 /**
  * Serializes changes of an organization's users, and reads the caller again: if two users remove
  * each other, the second change finds its author removed, without a deadlock.
@@ -196,6 +234,6 @@ function rankOf(role: Role): number {
   return -Role.options.indexOf(role);
 }
 
-function checkRank(caller: Role, user: Role, deed: 'make' | 'remove'): void {
+function checkRank(caller: Role, user: Role, deed: 'make' | 'remove' | 'end the sessions of'): void {
   if (user === 'owner' && caller !== 'owner') throw new Forbidden(`only an owner may ${deed} an owner; ask an owner`);
 }

@@ -13,8 +13,9 @@ export interface Things {
   readonly siblingToken: string;
   /** A user that is not an owner, and none of those who call. */
   readonly user: number;
-  /** A personal token of that user. */
+  /** A personal token and a session of that user. */
   readonly personalToken: number;
+  readonly session: number;
 }
 
 /** What one operation of the control plane lets whom do. */
@@ -159,6 +160,26 @@ export const rules: Readonly<Record<string, Rule>> = {
     success: 200,
     foreign: 404,
     audit: 'user.delete',
+  },
+  'GET /api/users/{user}/sessions': {
+    roles: oa,
+    path: ({ user }) => `/api/users/${user}/sessions`,
+    success: 200,
+    foreign: 404,
+  },
+  'DELETE /api/users/{user}/sessions': {
+    roles: oa,
+    path: ({ user }) => `/api/users/${user}/sessions`,
+    success: 200,
+    foreign: 404,
+    audit: 'session.revoke',
+  },
+  'DELETE /api/users/{user}/sessions/{session}': {
+    roles: oa,
+    path: ({ user, session }) => `/api/users/${user}/sessions/${session}`,
+    success: 200,
+    foreign: 404,
+    audit: 'session.revoke',
   },
   'GET /api/audit': { roles: oa, success: 200, foreign: 200 },
 

@@ -288,6 +288,82 @@ describe('sessions', () => {
     expect(await status(session)).toBe(200);
   });
 
+  describe('of another user', () => {
+    const of = (id: number, session?: number) =>
+      `/api/users/${id}/sessions${session === undefined ? '' : `/${session}`}`;
+    const list = async (as: string, id: number) => (await plane.call('GET', of(id), { token: as })).body.data;
+    const end = (as: string, id: number, session?: number) => plane.call('DELETE', of(id, session), { token: as });
+
+    test('are listed for an admin without their tokens, ended one by one, and all at once', async () => {
+      const { session: admin, id: adminId, email: adminEmail } = await makeUser('admin');
+      const { id, email, tokens } = await makeUser('member', 3);
+      const personal = await plane.call('POST', '/api/auth/tokens', { token: tokens[0], body: { name: 'ci' } });
+      const sessions = await list(admin, id);
+      expect(sessions).toEqual(
+        (await listSessions(tokens[1] ?? '')).body.data.map((each: object) => ({ ...each, is_current: false })),
+      );
+      const one = sessions[1].id;
+      expect(await end(admin, id, one)).toMatchObject({ status: 200, body: { data: null } });
+      expect(await newest()).toMatchObject({
+        actor: { kind: 'user', id: adminId, name: adminEmail },
+        action: 'session.revoke',
+        target: { kind: 'session', id: one, name: 'laptop' },
+        details: { user: { id, name: email } },
+      });
+      expect(await Promise.all(tokens.map(status))).toEqual([200, 401, 200]);
+      expect((await end(admin, id, one)).status).toBe(404);
+      expect((await end(admin, id)).body.data).toEqual({ sessions_ended: 2 });
+      const revocation = { action: 'session.revoke', target: { kind: 'user', id, name: email } };
+      const { id: entry, ...newestOne } = await newest();
+      expect(newestOne).toMatchObject({ ...revocation, details: { sessions_ended: 2 } });
+      expect(await Promise.all([...tokens, personal.body.data.access_token].map(status))).toEqual([401, 401, 401, 200]);
+      // Without a session there is nothing to end, nor to record.
+      expect((await end(admin, id)).body.data).toEqual({ sessions_ended: 0 });
+      expect((await newest()).id).toBe(entry);
+      expect(await list(admin, id)).toEqual([]);
+    });
+
+    test('are not an admin’s to end where the user is an owner, and are found under their own user alone', async () => {
+      const { session: admin } = await makeUser('admin');
+      const boss = await makeUser('owner');
+      const member = await makeUser('member');
+      const [{ id: session }] = await list(admin, boss.id);
+      for (const which of [undefined, session]) {
+        const refused = await end(admin, boss.id, which);
+        expect([refused.status, refused.body.message]).toEqual([
+          403,
+          'only an owner may end the sessions of an owner; ask an owner',
+        ]);
+      }
+      expect((await end(admin, member.id, session)).status).toBe(404);
+      expect(await status(boss.session)).toBe(200);
+      expect((await end(token, boss.id, session)).status).toBe(200);
+      expect(await status(boss.session)).toBe(401);
+      expect((await end(admin, 999_999)).status).toBe(404);
+    });
+
+    test('are one’s own too, and the one of the call goes with all', async () => {
+      const { id, session } = await makeUser('admin');
+      expect(await list(session, id)).toMatchObject([{ is_current: true }]);
+      expect((await end(session, id)).body.data).toEqual({ sessions_ended: 1 });
+      expect(await status(session)).toBe(401);
+    });
+
+    test('end long polls: the reply after the wait is a 401', async () => {
+      const { id, session } = await makeUser('viewer');
+      const body = { name: 'held', private_cidr: '10.5.0.0/24' };
+      const network = (await plane.call('POST', '/api/networks', { token, body })).body.data.id;
+      const path = `/api/networks/${network}`;
+      const etag = (await plane.call('GET', path, { token: session })).headers.get('etag') ?? '';
+      const headers = { prefer: 'wait=30', 'if-none-match': etag };
+      const held = plane.call('GET', path, { token: session, headers });
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      await end(token, id);
+      await plane.call('PATCH', path, { token, body: { description: 'for others' } });
+      expect((await held).status).toBe(401);
+    });
+  });
+
   test('none of them is the current one for a personal token, whatever its number', async () => {
     const { session } = await makeUser('member');
     const [{ id }] = (await listSessions(session)).body.data;
