@@ -79,6 +79,14 @@ const all: Readonly<Record<string, Written>> = {
       return () => isDone(plane.call('POST', '/api/auth/login', { body }));
     },
   },
+  'a login from a new address': {
+    adds: { audit_entries: 2, sessions: 1, known_prefixes: 1 },
+    prepare: async (db) => {
+      const { id, body } = await makeUser();
+      await db.updateTable('known_prefixes').set({ prefix: '192.0.2.0/24' }).where('user_id', '=', id).execute();
+      return () => isDone(plane.call('POST', '/api/auth/login', { body }));
+    },
+  },
   'a refused login': {
     adds: audited,
     prepare: async () => async () => {
@@ -127,7 +135,7 @@ const all: Readonly<Record<string, Written>> = {
     },
   },
   'the removal of a user, and its keys': {
-    adds: { ...audited, users: -1, sessions: -1 },
+    adds: { ...audited, users: -1, sessions: -1, known_prefixes: -1 },
     prepare: async () => {
       const { id } = await makeUser();
       return () => as('DELETE', `/api/users/${id}`);

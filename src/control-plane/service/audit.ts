@@ -35,6 +35,7 @@ type Action =
   | `token.${'create' | 'revoke'}`
   | 'login'
   | 'login.refused'
+  | 'login.new_address'
   | 'logout';
 
 /** Must run in the action's transaction, so that both commit or neither. */

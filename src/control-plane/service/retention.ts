@@ -9,7 +9,7 @@ import type { Context } from './context.ts';
 const dayMs = 24 * 3600 * 1000;
 /** Actions that a caller can repeat without limit. Their entries must not fill the disk. */
 const repeatable: readonly string[] = [
-  ...['login.refused', 'login', 'logout', 'session.revoke'],
+  ...['login.refused', 'login.new_address', 'login', 'logout', 'session.revoke'],
   ...['token.create', 'token.revoke', 'password.change', 'password.refused'],
   ...['network.create', 'network.update', 'network.delete'],
   ...['rules.update', 'rules.confirm', 'rules.restore'],

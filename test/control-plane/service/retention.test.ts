@@ -12,7 +12,7 @@ const pause = async () => undefined;
 
 /** Whether a caller can make entries of this action again and again without limit. */
 const actions = {
-  ...{ 'login.refused': true, login: true, logout: true, 'session.revoke': true },
+  ...{ 'login.refused': true, 'login.new_address': true, login: true, logout: true, 'session.revoke': true },
   ...{ 'token.create': true, 'token.revoke': true, 'password.change': true, 'password.refused': true },
   ...{ 'network.create': true, 'network.update': true, 'network.delete': true },
   ...{ 'key.create': false, 'key.revoke': false, 'peer.enroll': false, 'peer.replace': false, 'peer.update': false },

@@ -106,6 +106,21 @@ test('a token without an end stays without one, and its last use is not later th
     expect(await rows.db.selectFrom('personal_tokens').selectAll().execute()).toMatchObject([token]);
   }));
 
+test('the last use of a session and of a known prefix is not later than now', () =>
+  withRows(async (rows) => {
+    const user_id = await rows.addUser();
+    for (const last_used_at of [past, future]) {
+      await add.sessions(rows, past, last_used_at, user_id).execute();
+      await rows.db.updateTable('sessions').set({ last_used_at }).where('expires_at', '=', last_used_at).execute();
+      await rows.db.insertInto('known_prefixes').values({ user_id, prefix: last_used_at, last_used_at }).execute();
+    }
+    await clampInstants(rows.db, new Date(now));
+    for (const table of ['sessions', 'known_prefixes'] as const) {
+      const uses = await rows.db.selectFrom(table).select('last_used_at').orderBy('last_used_at').execute();
+      expect(uses.map(({ last_used_at }) => last_used_at)).toEqual([past, present]);
+    }
+  }));
+
 test('a message of the future is dropped, and an event for the webhook is due now unless a retry waits for it', () =>
   withRows(async ({ db, network, addPeer }) => {
     const peer_id = await addPeer();

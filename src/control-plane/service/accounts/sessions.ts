@@ -23,6 +23,7 @@ import { record } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { requireAuthor, voidCredential } from '../require-author.ts';
 import { refuseUnlisted } from '../suspension.ts';
+import { noteAddress } from './new-address.ts';
 import { revokeToken } from './personal-tokens.ts';
 
 /** The maximum number of sessions per user. A later login ends the oldest. */
@@ -64,9 +65,10 @@ export async function login(context: Context, attempt: LoginAttempt): Promise<Op
       address: attempt.address,
       readTime: context.readTime,
     } as const;
-    await record(transaction, author, {
-      action: 'login',
-      target: { kind: 'session', id: session, name },
+    const target = { kind: 'session', id: session, name } as const;
+    await record(transaction, author, { action: 'login', target });
+    await noteAddress(transaction, {
+      ...{ userId: user.id, address: attempt.address, author, session: target, now: context.now() },
     });
     return opened;
   });
