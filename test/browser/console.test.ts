@@ -105,6 +105,51 @@ describe('a session', () => {
     await seeHeading(other, 'Networks');
   });
 
+  test('is not used by a page of another port of the host, by form or by script', async () => {
+    const attack = `<h1>attack</h1>
+      <iframe name="one"></iframe><iframe name="other"></iframe>
+      <form method="post" target="one" enctype="text/plain" action="${plane.url}/api/networks">
+        <input name='{"name":"forged","private_cidr":"10.250.0.0/24","description":"' value='"}'></form>
+      <form method="post" target="other" action="${plane.url}/api/auth/logout"></form>`;
+    const neighbour = createServer(
+      (_, reply) => void reply.writeHead(200, { 'content-type': 'text/html' }).end(attack),
+    );
+    await new Promise<void>((resolve) => neighbour.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void neighbour.close());
+    const page = await openLoggedIn(plane, '', {}, /./);
+    await seeHeading(page, 'Networks');
+    const other = await page.context().newPage();
+    await other.goto(`http://127.0.0.1:${(neighbour.address() as AddressInfo).port}/`);
+    const statuses: [string, number][] = [];
+    other.on('response', (response) => statuses.push([response.request().method(), response.status()]));
+    await other.evaluate(`(async () => {
+      const body = '{"name":"forged","private_cidr":"10.250.0.0/24"}';
+      for (const path of ['networks', 'auth/logout', 'auth/login'])
+        await fetch('${plane.url}/api/' + path, { method: 'POST', mode: 'no-cors', credentials: 'include', body }).catch(() => null);
+      for (const form of document.forms) form.submit();
+    })()`);
+    await expect.poll(() => statuses.filter(([method]) => method === 'POST').length).toBe(5);
+    expect(statuses.filter(([, status]) => status < 400)).toEqual([]);
+    const networks = (await plane.call('GET', '/api/networks', { token: plane.token })).body.data;
+    expect(networks.map(({ name }: { name: string }) => name)).not.toContain('forged');
+    await page.reload();
+    await seeHeading(page, 'Networks');
+  });
+
+  test.each([
+    '#//evil.test',
+    '#/\\evil.test',
+    '#https://evil.test',
+    '#javascript:alert(1)',
+    '?next=//evil.test#/audit',
+  ])('begins at the console, also where the address is %s', async (address) => {
+    const { page } = await openTab();
+    await page.goto(`${plane.url}/${address}`);
+    await logIn(page);
+    await page.getByRole('button', { name: 'Log out' }).waitFor();
+    expect(new URL(page.url()).origin).toBe(plane.url);
+  });
+
   test('that ends elsewhere leads to the login, and then back to the same page', async () => {
     const page = await openLoggedIn(plane);
     await goTo(page, '#/audit', 'Audit');

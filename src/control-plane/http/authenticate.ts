@@ -138,6 +138,8 @@ const mostUnsplit = 3;
 
 function bearerOf(header: string | undefined): Secret {
   const [, token] = /^Bearer +([\x21-\x7e]{1,256})$/i.exec(header ?? '') ?? [];
-  if (token === undefined) throw new Unauthenticated('this needs a bearer token in the Authorization header');
+  // The joined halves of a browser session would pass by the checks of its page.
+  if (token === undefined || token.includes('.'))
+    throw new Unauthenticated('this needs a bearer token in the Authorization header');
   return new Secret(token);
 }

@@ -31,6 +31,17 @@ async function certificateAt(url: string): Promise<string> {
   return fingerprint256;
 }
 
+test('sessions end by --session-max, and --session-idle may not be longer', async () => {
+  const folder = makeFolder();
+  const { url } = await startServing(folder, '--session-max', '1h');
+  const before = Date.now();
+  const login = await call(url, 'POST', '/api/auth/login', { body: owner });
+  const lasts = Date.parse(login.body.data.expires_at) - before;
+  expect([lasts > 3_500_000, lasts < 3_700_000]).toEqual([true, true]);
+  const { code, said } = await failServing(makeFolder(), '--session-max', '1h', '--session-idle', '2h');
+  expect([code, said]).toEqual([2, expect.stringContaining('--session-idle is longer than --session-max')]);
+});
+
 describe('with a certificate', () => {
   test('whose key others can read, the unit does not start it again', async () => {
     const folder = makeFolder();

@@ -173,7 +173,9 @@ describe('the cookie of a session', () => {
     const [, value = ''] = cookie.split('=');
     const attempts: Record<string, string>[] = [
       ...[{ cookie }, { 'session-key': key }, { cookie, 'session-key': other['session-key'] }],
-      ...[value, key, key.slice(17), `cpu_${key.slice(17)}`].map((token) => ({ authorization: `Bearer ${token}` })),
+      ...[value, key, key.slice(17), `cpu_${key.slice(17)}`, `${value}.${key.slice(17)}`].map((token) => ({
+        authorization: `Bearer ${token}`,
+      })),
       ...['', 'x', `${key.slice(0, 16)}.`, `${key}x`, `${key}, ${key}`].map((each) => ({
         cookie,
         'session-key': each,
@@ -198,6 +200,27 @@ describe('the cookie of a session', () => {
     // A wrong password ends nothing.
     await fromPage({ ...after, 'sec-fetch-site': 'same-origin' }).logIn({ password: 'wrong' });
     expect(await status(after)).toBe(200);
+  });
+
+  test('that was planted before a login is not the session after it, for the user or the planter', async () => {
+    const planted = await logIn();
+    const page = { 'sec-fetch-site': 'same-origin' };
+    const status = async (halves: Record<string, string>) =>
+      (await plane.call('GET', '/api/auth/me', { headers: halves })).status;
+    for (const before of [{ cookie: planted.cookie }, { cookie: `cpn_session=cpu_${'A'.repeat(43)}` }]) {
+      const { headers, body } = await fromPage({ ...page, ...before }).logIn();
+      const cookie = (headers.get('set-cookie') ?? '').split(';')[0] ?? '';
+      const key = body.data.session_key;
+      expect(cookie).not.toBe(before.cookie);
+      expect(await status({ cookie, 'session-key': key })).toBe(200);
+      expect(await status({ ...before, 'session-key': key })).toBe(401);
+      expect(await status({ cookie, 'session-key': planted['session-key'] })).toBe(401);
+    }
+    // A planter that plants both halves gets the session ended by the login, not that of the user.
+    const { headers, body } = await fromPage({ ...page, ...planted }).logIn();
+    expect(await status(planted)).toBe(401);
+    const cookie = (headers.get('set-cookie') ?? '').split(';')[0] ?? '';
+    expect(await status({ cookie, 'session-key': body.data.session_key })).toBe(200);
   });
 
   test('that another port planted locks no user out', async () => {
@@ -270,6 +293,28 @@ describe('a change with the cookie', () => {
     expect(await rawChange(direct, claimed)).toBe(403);
   });
 
+  test.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'])(
+    'by a form as %s, which browsers send anywhere without a preflight, does nothing',
+    async (type) => {
+      const halves = await logIn();
+      const raw = JSON.stringify({ name: 'by form', private_cidr: '10.80.0.0/24' });
+      for (const [headers, status] of [
+        [{}, 403],
+        [{ origin: 'null' }, 403],
+        [{ origin: 'http://evil.test', 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' }, 403],
+        [{ origin: plane.url, 'sec-fetch-site': 'same-origin' }, 422],
+      ] as const) {
+        const given = { raw, headers: { ...halves, ...headers, 'content-type': type } };
+        expect([headers, (await plane.call('POST', '/api/networks', given)).status]).toEqual([headers, status]);
+      }
+      // A form has no key of the page, so that not even this origin could send one.
+      const form = { raw, headers: { cookie: halves.cookie, origin: plane.url, 'content-type': type } };
+      expect((await plane.call('POST', '/api/networks', form)).status).toBe(401);
+      const networks = (await plane.call('GET', '/api/networks', { headers: halves })).body.data;
+      expect(networks.map(({ name }: { name: string }) => name)).not.toContain('by form');
+    },
+  );
+
   test('a login for a cookie is such a change', async () => {
     for (const headers of [{}, { origin: 'http://evil.test' }, { 'sec-fetch-site': 'cross-site' }]) {
       const { status, headers: replied } = await fromPage(headers).logIn();
@@ -282,6 +327,26 @@ describe('a change with the cookie', () => {
     const headers = { 'sec-fetch-site': 'cross-site', origin: 'http://evil.test' };
     expect((await plane.call('POST', '/api/networks', { token, body: {}, headers })).status).toBe(422);
   });
+});
+
+test.each([
+  ...['/?next=https://evil.test/', '/?redirect=//evil.test', '/?return_to=/\\evil.test', '/?url=javascript:alert(1)'],
+  ...['//evil.test', '//evil.test/%2e%2e', '/\\evil.test', '/%2f%2fevil.test', '/%5cevil.test', '/.//evil.test'],
+  ...['https://evil.test/', '/assets//evil.test', '/docs//evil.test', '/api/auth/login?next=//evil.test'],
+])('%s leads nowhere else: no reply is a redirect', async (path) => {
+  for (const method of ['GET', 'HEAD', 'POST']) {
+    const client = await connectRaw(plane.url);
+    const lines = [
+      `${method} ${path} HTTP/1.1`,
+      'Host: cp.test:8787',
+      'Accept: text/html',
+      'X-Forwarded-For: 203.0.113.9',
+    ];
+    client.send(`${lines.join('\r\n')}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`);
+    const reply = await client.ended();
+    expect(reply).toMatch(/^HTTP\/1\.1 [245]/);
+    expect(reply).not.toMatch(/^(?:location|refresh):/im);
+  }
 });
 
 test('with public URLs, pages and sessions are refused at other hosts; bearers and health checks take any', async () => {
