@@ -131,17 +131,21 @@ const reach = () => {
 for (let at = 0; at < 10; at += 1) { setTimeout(ask, 100 * at); setTimeout(reach, 30 * at); }
 `;
 
-/** How much later than the route the names behind it work again, if its connector dies. */
+/**
+ * How much later than the route the names behind it work again, if its connector dies. Rounds kill
+ * the two in turn: each failure doubles the time after which a connector gets its hosts back.
+ */
 async function measureFailovers(
   center: DataCenter,
   host: Host,
-  [first, second]: readonly [Host, Host],
+  pair: readonly [Host, Host],
   rounds: number,
 ): Promise<Comparison> {
   const ours: number[] = [];
-  await center.prefer(first);
+  await center.prefer(pair[0]);
   for (let round = 0; round < rounds; round += 1) {
-    await awaitRoute(host, first, 120_000);
+    const [first, second] = round % 2 === 0 ? pair : ([pair[1], pair[0]] as const);
+    await awaitRoute(host, first, 60_000);
     await delay(5_000);
     const watch = host.spawn(['node', '-e', watching, '127.0.0.53', name, serverAddress]);
     await watch.waitForLine(/^name/);
@@ -161,6 +165,7 @@ async function measureFailovers(
     };
     ours.push(Math.max(0, backAt('name') - backAt('route')));
     await restorePath(first);
+    await delay(10_000);
   }
   return {
     ...{ what: 'names work again after their route', baseline: '', unit: 'ms', ours, theirs: [] },
