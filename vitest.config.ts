@@ -34,6 +34,7 @@ const POSTGRES_TESTS = [
   'test/control-plane/store/postgres/{announced-changes,crash,pooler,readiness,replicas,serve,start,time,transact}.test.ts',
 ];
 const TESTS_OF_BOTH_STORES = [
+  'test/control-plane/audit/*.test.ts',
   'test/control-plane/{all-or-nothing,held-changes,made-up-peer-field,reset-owner,secrets,serve,simultaneous-changes}.test.ts',
   'test/control-plane/push/{conditional-requests,delta,held-reads,long-poll,peer-messages,snapshot,waiting-end}.test.ts',
   'test/control-plane/store/{account-queries,clamp-instants,crash,health-queries,peer-queries,restore,migrations/*}.test.ts',

@@ -175,6 +175,7 @@ const TABLE: readonly Rule[] = [
         'src/control-plane/health/',
         'src/control-plane/paths/',
         'src/control-plane/store/',
+        'src/control-plane/audit/',
         'fastify',
         'fastify-type-provider-zod',
         'lru-cache',
@@ -198,7 +199,7 @@ const TABLE: readonly Rule[] = [
       ],
       ...['prom-client', 'zod'],
     ],
-    types: ['src/control-plane/store/'],
+    types: ['src/control-plane/store/', 'src/control-plane/audit/'],
   },
   {
     files: 'src/control-plane/service/',
@@ -245,6 +246,12 @@ const TABLE: readonly Rule[] = [
     may: [...CONTROL_PLANE, ...STORE_ROOMS],
     types: ['src/control-plane/service/context.ts', 'pino'],
   },
+  // What makes the audit a chain, and sends it elsewhere.
+  {
+    files: 'src/control-plane/audit/',
+    may: [...CONTROL_PLANE, 'src/control-plane/service/*', 'src/control-plane/store/*'],
+    types: ['src/control-plane/health/', 'pino'],
+  },
   {
     files: 'src/control-plane/push/',
     may: [...CONTROL_PLANE, 'src/control-plane/domain/', ...STORE_ROOMS, 'lru-cache', 'zod'],
@@ -266,6 +273,7 @@ const TABLE: readonly Rule[] = [
   // HKDF, Ed25519, X25519 and SHA-512 are pure functions of what they are given, and none that we
   // should write ourselves.
   { files: 'src/core/crypto/', may: ['src/core/errors/', 'node:crypto', 'node:util', 'tweetnacl'] },
+  { files: 'src/core/audit/', may: ['node:crypto', 'safe-stable-stringify'] },
   { files: 'src/core/errors/', may: ['node:util'], types: ['src/core/crypto/secret.ts'] },
   { files: 'src/core/util/', may: ['src/core/crypto/'] },
   { files: 'src/core/net/', may: [...BASICS, 'ip-cidr', 'node:net'] },

@@ -17,6 +17,7 @@ import {
 } from './decode/admin.ts';
 import {
   decodeAudit,
+  decodeAuditChain,
   decodeChangedUser,
   decodeEvents,
   decodeHealth,
@@ -233,5 +234,11 @@ export const operations = {
     query: ['before', 'limit'],
     reply: decodeAudit,
     remedies: absent('audit'),
+  }),
+  /** The links of the audit after a number. */
+  readAuditChain: get('/api/audit/chain', 'reading the chain of the audit', {
+    query: ['after', 'limit'],
+    reply: decodeAuditChain,
+    remedies: absent('chain of the audit'),
   }),
 } as const satisfies Readonly<Record<string, Operation>>;

@@ -5,6 +5,8 @@ import type { EventType } from '../contract/event.ts';
 import type { Secret } from '../core/crypto/secret.ts';
 import type { Prefix } from '../core/net/cidr.ts';
 import { isLoopback } from '../core/net/endpoint.ts';
+import { startChaining } from './audit/chain-audit.ts';
+import type { AuditReceiver } from './audit/send-audit.ts';
 import { watchCertificate } from './certificate-watch.ts';
 import { createTurns } from './concurrency.ts';
 import { type DatabaseClock, followDatabaseClock } from './database-clock.ts';
@@ -50,6 +52,10 @@ export interface ServeOptions extends ListenOptions {
   /** Days that the audit log is kept; a year by default. */
   readonly auditDays?: number;
   readonly webhook?: Webhook | null;
+  /** Where the audit goes in addition. */
+  readonly auditLog?: AuditReceiver | null;
+  /** Overrides how often audit entries are chained. */
+  readonly chainMs?: number;
   /**
    * Days that each peer's last request is kept, 30 by default; 0 keeps it only for online peers.
    */
@@ -164,7 +170,8 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
     if (await makeFirstOwner(context, owner)) logger.info({ email: owner?.email }, 'first owner made');
     else if (owner && (await isForeignOwner(context, owner)))
       logger.warn({ email: owner.email }, 'first owner not made: the database has users, and this one is not an owner');
-    const metrics = createMetrics(context, transport.certificate);
+    const receivers = await openAuditReceivers(context, options);
+    const metrics = createMetrics(context, transport.certificate, receivers);
     const metricsElsewhere = Boolean(options.metrics);
     const health = startHealth(context, messageNotifier, options);
     timely.health = health;
@@ -193,6 +200,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       confirmationPauseMs,
     );
     timely.confirmation = confirmation;
+    const auditing = await startAudit(context, receivers, options, metrics.countFailedAudit);
     const deliveries = await startWebhook(context, options.webhook ?? null, logger, metrics.countFailedDelivery);
     const close = async () => {
       logger.info('closing');
@@ -200,6 +208,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       await app
         .close()
         .finally(() => delivered)
+        .finally(auditing.stop)
         .finally(showing?.close)
         .finally(certificate.stop)
         .finally(pruning.stop)
@@ -237,6 +246,35 @@ async function startWebhook(context: Context, webhook: Webhook | null, logger: L
   if (webhook === null) return null;
   const { startDeliveries } = await import('./health/deliver-events.ts');
   return startDeliveries(context, webhook, logger, onFailure);
+}
+
+async function openAuditReceivers(
+  { now }: Pick<Context, 'now'>,
+  { auditLog, webhook }: Pick<ServeOptions, 'auditLog' | 'webhook'>,
+): Promise<AuditReceiver[]> {
+  const receivers = auditLog ? [auditLog] : [];
+  if (!webhook || webhook.actions.length === 0) return receivers;
+  const { createWebhookReceiver } = await import('./audit/receivers.ts');
+  const { createSend } = await import('./health/send-webhook.ts');
+  return [...receivers, createWebhookReceiver(webhook, createSend(webhook), now)];
+}
+
+/** Chains the audit, and sends it to each receiver by itself: a dead one delays no other. */
+async function startAudit(
+  context: Context,
+  receivers: readonly AuditReceiver[],
+  { chainMs, logger }: Pick<ServeOptions, 'chainMs' | 'logger'>,
+  onFailure: (receiver: AuditReceiver) => void,
+): Promise<{ stop(): Promise<void> }> {
+  const chaining = startChaining(context, logger, chainMs);
+  const running: { stop(): Promise<void> }[] = [chaining];
+  if (receivers.length > 0) {
+    const { startSending } = await import('./audit/send-audit.ts');
+    for (const receiver of receivers) {
+      running.push(startSending(context, receiver, logger, () => onFailure(receiver)));
+    }
+  }
+  return { stop: async () => void (await Promise.all(running.map((each) => each.stop()))) };
 }
 
 /** Readers of a network's health are notified at most twice a second. */

@@ -151,6 +151,7 @@ const rows: Readonly<Record<Name, Row>> = {
   },
   deleteToken: { input: [peer], data: null, request: 'DELETE /api/auth/tokens/9%3Fc', absent: ids('token list') },
   readAudit: { input: [], data: [], request: 'GET /api/audit', absent: offers('audit') },
+  readAuditChain: { input: [], data: [], request: 'GET /api/audit/chain', absent: offers('chain of the audit') },
 };
 const names = Object.keys(rows) as Name[];
 const hint = 'it may have succeeded: check before you repeat it';

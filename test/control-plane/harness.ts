@@ -91,6 +91,11 @@ export async function startPlane(options: Partial<ServeOptions> & { limits?: Par
   return plane;
 }
 
+/** A session of the first owner, by a login: nothing writes to the database but the control plane. */
+export async function logIn(plane: Plane): Promise<string> {
+  return (await plane.call('POST', '/api/auth/login', { body: owner })).body.data.access_token;
+}
+
 /** Starts a control plane that the caller closes; its data goes with it, unless the caller says where they are. */
 export async function openPlane(options: Partial<ServeOptions> = {}): Promise<Plane> {
   const isOwn = options.dataDir === undefined;
@@ -116,6 +121,8 @@ export async function openPlane(options: Partial<ServeOptions> = {}): Promise<Pl
     now: () => at,
     ...(options.now === undefined && { steadyNow: () => steady }),
     passwordCost: { N: 16, r: 1, p: 1 },
+    // Tests write to the database by themselves, and SQLite lets one connection of a process write at a time.
+    chainMs: 2 ** 31 - 1,
     // One test after another fails on purpose, all from one address.
     limits: { failedLogins: 1000, failedEnrollments: 1000, userChanges: 100_000 },
     ...options,

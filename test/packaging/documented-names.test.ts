@@ -57,7 +57,8 @@ function listPaths(): string[] {
     ...secrets.flatMap(({ unit, name }) => [`/etc/credstore/${name}`, `/run/credentials/${unit}/${name}`]),
     ...settingOf('cpn.service', 'ReadWritePaths').map((folder) => `${folder}/cpn.prom`),
     ...installed.map(([, path]) => `/${path}`.replace(/\/$/, '')),
-    // Not of the program: where the reader puts a link, a key, a package and the image's program.
+    // Not of the program: where the reader puts a link, a key, a package, the image's program and the audit.
+    '/var/lib/cpn-control-plane/audit.log',
     ...['/usr/bin/cpn', '/usr/local/bin/cpn', '/etc/cpn/enrollment-key', '/var/cache/cpn.deb', '/usr/bin/wireguard-go'],
   ];
 }

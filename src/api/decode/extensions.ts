@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { AuditEntry as AuditEntryReply } from '../../contract/audit.ts';
+import { AuditEntry as AuditEntryReply, AuditLink } from '../../contract/audit.ts';
 import { OpenSession as OpenSessionReply } from '../../contract/auth.ts';
 import { EnrollmentKeyOfNetwork } from '../../contract/enrollment-key.ts';
 import { Event as EventReply } from '../../contract/event.ts';
@@ -66,6 +66,8 @@ const details = z.record(z.string(), z.unknown()).default({});
 const AuditEntry = AuditEntryReply.extend({ details });
 export type AuditEntry = Received<z.output<typeof AuditEntry>>;
 export const decodeAudit = listOf(AuditEntry, 'audit');
+/** As sent: the links cover every field. */
+export const decodeAuditChain = listOf(AuditLink, 'links');
 
 const EventPeer = EventReply.shape.peer.unwrap();
 /** A later version may have further types. */

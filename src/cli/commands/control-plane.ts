@@ -44,6 +44,12 @@ export const serveControlPlane: Command = {
     'owner-email': { kind: 'text', value: 'EMAIL', summary: 'create this owner if there is no user yet' },
     'owner-password-file': { kind: 'text', value: 'PATH', summary: "file that holds only the owner's password" },
     'audit-days': { kind: 'text', value: 'DAYS', summary: 'how long audit entries are kept', byDefault: '365' },
+    'audit-log': {
+      kind: 'text',
+      value: 'PATH',
+      summary:
+        'also write the audit as JSON lines to this file, to syslog://HOST:PORT, syslogs://HOST:PORT, or - for stdout',
+    },
     'presence-days': { kind: 'text', value: 'DAYS', summary: presenceSummary, byDefault: '30' },
     ...operationFlags,
     ...webhookFlags,
@@ -71,6 +77,7 @@ export const serveControlPlane: Command = {
       owner: await readOwner(input),
       auditDays: input.number('audit-days', 1, 36_500) ?? 365,
       webhook: await openWebhook(input),
+      auditLog: await openLogOfAudit(input),
       presenceDays: input.number('presence-days', 0, 36_500) ?? 30,
       allowPublicRoutes: input.switch('allow-public-routes'),
       console,
@@ -192,6 +199,13 @@ async function openWebhook(input: Input) {
   if (given === null) return null;
   const { parseWebhook } = await import('../../control-plane/health/webhook-settings.ts');
   return parseWebhook(given);
+}
+
+async function openLogOfAudit(input: Input) {
+  const given = input.text('audit-log');
+  if (given === undefined) return null;
+  const { openAuditLog } = await import('../../control-plane/audit/audit-log.ts');
+  return openAuditLog(given, input.nameOf('audit-log'));
 }
 
 async function readOwner(input: Input) {

@@ -11,7 +11,11 @@ export const webhookFlags: Flags = {
     summary:
       'file that holds only the secrets that sign them, one per line, as whsec_ and base64; must not be readable by others',
   },
-  'webhook-events': { kind: 'list', value: 'TYPE[,TYPE]', summary: 'types of events to send; default: all' },
+  'webhook-events': {
+    kind: 'list',
+    value: 'TYPE[,TYPE]',
+    summary: 'types of events to send, also audit.* for the audit; default: all events',
+  },
   'webhook-allow': {
     kind: 'list',
     value: 'CIDR[,CIDR]',

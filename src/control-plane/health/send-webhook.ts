@@ -18,7 +18,12 @@ export interface WebhookMessage {
 }
 
 /** Null if the receiver accepted the message, else the reason, without secrets. */
-export type WebhookOutcome = null | { readonly reason: string; readonly retryAfterMs: number };
+export type WebhookOutcome = null | {
+  readonly reason: string;
+  readonly retryAfterMs: number;
+  /** True for a status that another attempt with this message does not change. */
+  readonly isRefusal: boolean;
+};
 
 /** Makes one attempt. The signal aborts it. */
 export type Send = (message: WebhookMessage, at: Date, signal: AbortSignal) => Promise<WebhookOutcome>;
@@ -62,14 +67,18 @@ export function createSend({ url: secretUrl, secrets, allow, findAddresses = res
       return {
         reason: `status ${reply.statusCode}`,
         retryAfterMs: readRetryAfter(retryAfter, at.getTime(), maxRetryAfterMs) ?? 0,
+        isRefusal: reply.statusCode >= 400 && reply.statusCode < 500 && !passing.includes(reply.statusCode),
       };
     } catch (error) {
-      return { reason: describe(error, url, signal, ending), retryAfterMs: 0 };
+      return { reason: describe(error, url, signal, ending), retryAfterMs: 0, isRefusal: false };
     } finally {
       void client?.destroy().catch(() => {});
     }
   };
 }
+
+/** Request Timeout, Too Early, Too Many Requests. */
+const passing: readonly number[] = [408, 425, 429];
 
 /** Creates a client for these addresses. A later DNS change does not affect it. */
 function createClient(origin: string, addresses: readonly LookupAddress[], signal: AbortSignal): Client {

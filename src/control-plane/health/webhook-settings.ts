@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { auditActions, matchesAction } from '../../contract/audit.ts';
 import { EventType } from '../../contract/event.ts';
 import { Secret } from '../../core/crypto/secret.ts';
 import { InvalidValue } from '../../core/errors/index.ts';
@@ -11,6 +12,8 @@ export interface Webhook {
   /** Each one signs all messages. The form is `whsec_` and base64. */
   readonly secrets: readonly Secret[];
   readonly types: ReadonlySet<EventType>;
+  /** The actions of the audit that it receives, as in {@link matchesAction}. */
+  readonly actions: readonly string[];
   /** Permitted addresses that are not public, or that use plain http. */
   readonly allow: readonly Prefix[];
   /** Resolves names instead of the resolver of this host. */
@@ -22,7 +25,7 @@ interface WebhookTexts {
   readonly url: Secret;
   /** One per line. */
   readonly secrets: Secret;
-  /** Empty for all types. */
+  /** Empty for all types of events. Those of the audit begin with `audit.`. */
   readonly events: readonly string[];
   readonly allow: readonly string[];
 }
@@ -31,10 +34,12 @@ interface WebhookTexts {
 export function parseWebhook({ url, secrets, events, allow }: WebhookTexts): Webhook {
   const allowed = allow.map((text) => parsePrefixOrAddress(text, '--webhook-allow'));
   checkUrl(url, allowed);
+  const [actions, types] = [events.filter(isOfAudit), events.filter((each) => !isOfAudit(each))];
   return {
     url,
     secrets: parseSecrets(secrets),
-    types: new Set(events.length === 0 ? EventType.options : events.map(parseType)),
+    types: new Set(events.length === 0 ? EventType.options : types.map(parseType)),
+    actions: actions.map(parseAction),
     allow: allowed,
   };
 }
@@ -89,6 +94,19 @@ function parseSecret(line: string, index: number): Secret {
 function parseType(text: string): EventType {
   const type = EventType.safeParse(text);
   if (type.success) return type.data;
-  const remedy = `the types are ${EventType.options.join(', ')}`;
+  const remedy = `the types are ${EventType.options.join(', ')}, and audit.* for the audit`;
   throw new InvalidValue('--webhook-events', text, 'is not a type of events', remedy);
+}
+
+const auditPrefix = 'audit.';
+
+function isOfAudit(text: string): boolean {
+  return text.startsWith(auditPrefix);
+}
+
+function parseAction(text: string): string {
+  const pattern = text.slice(auditPrefix.length);
+  if (auditActions.some((action) => matchesAction(action, pattern))) return pattern;
+  const remedy = `write audit.* for all, or some of ${auditActions.map((each) => `audit.${each}`).join(', ')}`;
+  throw new InvalidValue('--webhook-events', text, 'matches no action of the audit', remedy);
 }

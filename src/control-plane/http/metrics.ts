@@ -2,6 +2,7 @@ import http from 'node:http';
 import { type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { findFirstToEnd } from '../../core/tls/served-chain.ts';
+import type { AuditReceiver } from '../audit/send-audit.ts';
 import { CannotListen, OutcomeUnknown, Unavailable } from '../errors.ts';
 import type { Context } from '../service/context.ts';
 import { measure } from '../service/monitoring.ts';
@@ -19,12 +20,14 @@ export interface ServerMetrics {
   /** Counts the failure of a request if the database caused it. */
   countFailure(error: unknown): void;
   countFailedDelivery(): void;
+  countFailedAudit(receiver: Pick<AuditReceiver, 'label'>): void;
 }
 
 /** Creates the metrics of one control plane. The metrics of the process are shared. */
 export function createMetrics(
   context: Pick<Context, 'db' | 'readTime' | 'notifier'>,
   certificate: () => ServedCertificate | null,
+  receivers: readonly Pick<AuditReceiver, 'name' | 'label'>[] = [],
 ): ServerMetrics {
   const shared = processRegistry();
   const registry = new Registry();
@@ -57,6 +60,11 @@ export function createMetrics(
     'Attempts to send an event to the webhook that the receiver did not accept.',
     [],
   );
+  const failedAudit = counter(
+    'cpn_audit_failed_attempts_total',
+    'Attempts to send audit entries to a receiver that did not take them.',
+    ['receiver'],
+  );
   new Gauge({
     name: 'cpn_waiting_connectors',
     help: 'Requests that wait for a change of their network.',
@@ -82,17 +90,20 @@ export function createMetrics(
     },
   });
   const oldest = gauge('cpn_webhook_oldest_event_seconds', 'Age of the oldest event that waits; 0 for none.', []);
+  const unsent = gauge('cpn_audit_entries_waiting', 'Audit entries that a receiver does not have yet.', ['receiver']);
   /** If the database does not answer, only these metrics are missing. */
   const readStored = async () => {
     try {
-      const stored = await measure(context);
+      const stored = await measure(context, receivers);
       for (const state of ['online', 'offline'] as const) hosts.set({ state }, stored.hosts[state]);
       waiting.set(stored.deliveries.count);
       oldest.set(stored.deliveries.ageSeconds);
+      for (const { label, count } of stored.audit) unsent.set({ receiver: label }, count);
     } catch {
       hosts.reset();
       waiting.remove();
       oldest.remove();
+      unsent.reset();
     }
   };
   return {
@@ -119,6 +130,7 @@ export function createMetrics(
       if (isOfDatabase(error)) databaseErrors.inc();
     },
     countFailedDelivery: () => failedDeliveries.inc(),
+    countFailedAudit: ({ label }) => failedAudit.inc({ receiver: label }),
   };
 }
 

@@ -19,7 +19,7 @@ import { describeRoutes, prepareDescription, serveDescriptionPage } from './desc
 import { sendError } from './error-reply.ts';
 import { type Limits, limitFailures, limitRequests, limitUnreadReplies, limitUserChanges } from './limits.ts';
 import type { ServerMetrics } from './metrics.ts';
-import { addAuditRoute } from './routes/audit.ts';
+import { addAuditRoutes } from './routes/audit.ts';
 import { addEnrollmentRoute } from './routes/enrollment.ts';
 import { addEnrollmentKeyRoutes } from './routes/enrollment-keys.ts';
 import { addEventRoute } from './routes/events.ts';
@@ -131,7 +131,7 @@ export async function createServer(context: Context, serverContext: ServerContex
   addPathRoute(app, context, serverContext.paths);
   addUserRoutes(app, context, sendPage, limitLogins);
   addPersonalTokenRoutes(app, context, limitLogins);
-  addAuditRoute(app, context);
+  addAuditRoutes(app, context);
   addEventRoute(app, context);
   await app.ready();
   return app;

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { AuditEntry } from '../../contract/audit.ts';
+import type { AuditAction, AuditEntry } from '../../contract/audit.ts';
 import type { Caller } from '../domain/caller.ts';
 import * as store from '../store/audit.ts';
 import { mapPage, type Slice, type StoredPage } from '../store/page.ts';
@@ -19,24 +19,10 @@ export const system = { kind: 'system', id: null, name: null } as const;
 
 /** An action and its target. The details never contain a password, a token or a usable key. */
 export interface AuditedAction {
-  readonly action: Action;
+  readonly action: AuditAction;
   readonly target: AuditEntry['target'];
   readonly details?: Readonly<Record<string, unknown>>;
 }
-
-type Action =
-  | `network.${'create' | 'update' | 'delete'}`
-  | `rules.${'update' | 'confirm' | 'restore'}`
-  | `key.${'create' | 'revoke'}`
-  | `peer.${'enroll' | 'replace' | 'update' | 'suspend' | 'resume' | 'expire' | 'delete'}`
-  | `user.${'create' | 'update' | 'delete'}`
-  | `password.${'change' | 'refused' | 'reset'}`
-  | 'session.revoke'
-  | `token.${'create' | 'revoke'}`
-  | 'login'
-  | 'login.refused'
-  | 'login.new_address'
-  | 'logout';
 
 /** Must run in the action's transaction, so that both commit or neither. */
 export async function record(db: Db, author: Author, { action, target, details = {} }: AuditedAction): Promise<void> {
@@ -58,13 +44,15 @@ export async function record(db: Db, author: Author, { action, target, details =
   else await store.insertEntry(db, entry);
 }
 
-/** A peer's entries per day (UTC), without key changes. The last one records the omission. */
+/**
+ * A peer's entries per day (UTC) that withdraw or restore routes, and of the others, without key
+ * changes. The last one of each records the omission.
+ */
 const mostOfPeer = 100;
 
 /**
- * Limits a peer's entries, and merges consecutive withdrawals by a connector whose LAN comes and
- * goes. A key change is always recorded, so that other changes cannot hide it.
- * {@link Context.peerChangeLimit} limits the number of key changes.
+ * Limits a peer's entries. A LAN that comes and goes must not hide other changes, so withdrawals
+ * count by themselves. A key change is always recorded: {@link Context.peerChangeLimit} limits it.
  */
 async function recordOfPeer(
   db: Db,
@@ -73,29 +61,18 @@ async function recordOfPeer(
 ): Promise<void> {
   if (details[keyField] !== undefined) return store.insertEntry(db, entry);
   const day = entry.at.slice(0, 'YYYY-MM-DD'.length);
-  const last = await store.findLastOfActor(db, entry, day);
-  const earlier = last && readWithdrawal(last.action, JSON.parse(last.details));
-  if (last && earlier && readWithdrawal(entry.action, details)) {
-    const merged = { ...details, times: (earlier.times ?? 1) + 1, last_at: entry.at };
-    return store.replaceDetails(db, last.id, JSON.stringify(merged));
-  }
-  const count = await store.countEntriesOfActor(db, entry, day, keyField);
-  if (count < mostOfPeer - 1) {
-    await store.insertEntry(db, entry);
-  } else if (count < mostOfPeer) {
-    const left = { left_out: `more that this peer did on ${day}` };
-    await store.insertEntry(db, { ...entry, details: JSON.stringify(left) });
-  }
+  const isWithdrawal = details[withdrawalField] !== undefined;
+  const fields = isWithdrawal ? { with: withdrawalField } : { without: [keyField, withdrawalField] };
+  const count = await store.countEntriesOfActor(db, entry, day, fields);
+  if (count >= mostOfPeer) return;
+  if (count < mostOfPeer - 1) return store.insertEntry(db, entry);
+  const omission = `more that this peer did on ${day}`;
+  const left = isWithdrawal ? { [withdrawalField]: null, left_out: omission } : { left_out: omission };
+  await store.insertEntry(db, { ...entry, details: JSON.stringify(left) });
 }
 
 const keyField = 'public_key';
-
-/** The details of an entry that only changes the withdrawn routes, else null. */
-function readWithdrawal(action: string, details: Readonly<Record<string, unknown>>): { times?: number } | null {
-  const { network: _, withdrawn, times, last_at: __, ...others } = details;
-  if (action !== 'peer.update' || withdrawn === undefined || Object.keys(others).length > 0) return null;
-  return typeof times === 'number' ? { times } : {};
-}
+const withdrawalField = 'withdrawn';
 
 export function changedFields(before: object, after: object): Record<string, unknown> {
   const old = new Map(Object.entries(before));
@@ -112,7 +89,7 @@ export async function readAudit(
   return mapPage(await store.listEntries(db, caller.organizationId, filter, slice), toAuditEntry);
 }
 
-function toAuditEntry(row: store.StoredEntry): AuditEntry {
+export function toAuditEntry(row: store.StoredEntry): AuditEntry {
   return {
     id: row.id,
     at: row.at,
@@ -121,5 +98,6 @@ function toAuditEntry(row: store.StoredEntry): AuditEntry {
     target: { kind: row.target_kind, id: row.target_id, name: row.target_name },
     address: row.address,
     details: JSON.parse(row.details),
+    chain: row.chain_seq === null || row.chain_hash === null ? null : { seq: row.chain_seq, hash: row.chain_hash },
   };
 }

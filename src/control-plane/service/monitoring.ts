@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Unavailable } from '../errors.ts';
+import { countBehind } from '../store/audit-receivers.ts';
 import { writeCheck } from '../store/database.ts';
 import { countDeliveries } from '../store/deliveries.ts';
 import { countAnnounced } from '../store/health.ts';
@@ -44,11 +45,17 @@ export function createReadinessCheck({ db, now, isListening }: Checked, deadline
   };
 }
 
-export async function measure({ db, readTime }: Pick<Context, 'db' | 'readTime'>) {
+export async function measure(
+  { db, readTime }: Pick<Context, 'db' | 'readTime'>,
+  receivers: readonly { readonly name: string; readonly label: string }[],
+) {
   const states = await countAnnounced(db);
   const { count, oldest } = await countDeliveries(db);
   const ageMs = oldest === null ? 0 : (await readTime(db)).getTime() - Date.parse(oldest);
+  const audit = [];
+  for (const { name, label } of receivers) audit.push({ label, count: await countBehind(db, name) });
   return {
+    audit,
     hosts: { online: states.get('online') ?? 0, offline: states.get('offline') ?? 0 },
     deliveries: { count, ageSeconds: Math.max(0, ageMs / 1000) },
   };

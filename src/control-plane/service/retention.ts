@@ -1,9 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { deleteEntries, type EntryAge, listAges } from '../store/audit.ts';
+import { pruneAction } from '../../core/audit/verify-chain.ts';
+import { deleteEntries, type EntryAge, listAges, readToPrune, type StoredEntry } from '../store/audit.ts';
+import { insertPruned, moveAnchors } from '../store/audit-chain.ts';
 import { deleteDeletions } from '../store/deletions.ts';
 import { deleteDeliveries } from '../store/deliveries.ts';
 import { deleteEvents, listSurplus } from '../store/events.ts';
 import { deleteFormerIdentities } from '../store/peers/enrollments.ts';
+import type { Db } from '../store/tables.ts';
+import { transact } from '../store/transact.ts';
+import { record, system } from './audit.ts';
+import { chainEntries, digestOf } from './audit-chain.ts';
 import type { Context } from './context.ts';
 
 const dayMs = 24 * 3600 * 1000;
@@ -42,16 +48,65 @@ export async function pruneAudit(
   await deleteFormerIdentities(db, before);
   await deleteDeletions(db, daysAgo(deletionDays));
   const counts = new Map<string, number>();
+  const prune = createPruning(readTime);
+  const remove = (range: Parameters<typeof readToPrune>[1], which: Which) =>
+    transact(db, (transaction) => prune(transaction, range, which));
   for (let entries = await listAges(db, null, batch); entries.length > 0; ) {
     const [newest, oldest] = [entries[0]?.id ?? 0, entries.at(-1)?.id ?? 0];
-    if (entries.some(({ at }) => at < before)) await deleteEntries(db, { from: oldest, to: newest }, { before });
+    if (entries.some(({ at }) => at < before)) await remove({ from: oldest, to: newest }, { before });
     for (const [action, to] of findSurplus(entries, counts, mostOfEach)) {
-      await deleteEntries(db, { from: oldest, to }, { action });
+      await remove({ from: oldest, to }, { action });
     }
     await pause();
     if (signal?.aborted) return;
     entries = await listAges(db, oldest, batch);
   }
+  await moveAnchors(db);
+}
+
+type Which = Parameters<typeof readToPrune>[2];
+
+/** Enough for the statement: it is the newest entry, unless a flood of others waits. */
+const chainedAtOnce = 10_000;
+
+/**
+ * Creates a function that deletes entries, and leaves their links. The chain of an organization
+ * gets the statement of it, once per kind and run, in the same transaction.
+ */
+function createPruning(readTime: Context['readTime']) {
+  const stated = new Map<string, number>();
+  return async (db: Db, range: Parameters<typeof readToPrune>[1], which: Which) => {
+    const rows = await readToPrune(db, range, which);
+    const links = rows.filter(isChained).map((row) => ({
+      ...{ organization_id: row.organization_id, seq: row.chain_seq, hash: row.chain_hash, digest: digestOf(row) },
+    }));
+    await insertPruned(db, links);
+    await deleteEntries(
+      db,
+      rows.map(({ id }) => id),
+    );
+    for (const organizationId of new Set(links.map((each) => each.organization_id))) {
+      const own = links.filter((each) => each.organization_id === organizationId);
+      const through = Math.max(...own.map(({ seq }) => seq));
+      const kind = `${organizationId} ${Object.values(which)}`;
+      if (through <= (stated.get(kind) ?? 0)) continue;
+      stated.set(kind, through);
+      const author = { organizationId, actor: system, address: null, readTime };
+      const target = { kind: 'audit', id: null, name: null } as const;
+      await record(db, author, { action: pruneAction, target, details: { ...which, through } });
+      await chainEntries(db, organizationId, chainedAtOnce);
+    }
+  };
+}
+
+type ChainedRow = StoredEntry & {
+  readonly organization_id: number;
+  readonly chain_seq: number;
+  readonly chain_hash: string;
+};
+
+function isChained(row: StoredEntry): row is ChainedRow {
+  return row.organization_id !== null && row.chain_seq !== null && row.chain_hash !== null;
 }
 
 /** Adds entries, newest first, to the counts. Returns the newest surplus entry per action. */

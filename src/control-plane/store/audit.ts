@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { type Insertable, type Selectable, type SelectQueryBuilder, sql } from 'kysely';
 import { searchWords } from '../../contract/audit.ts';
-import { countRows } from './database.ts';
+import { countRows, locksRows } from './database.ts';
 import { maxCounted, readPage, type Slice, type StoredPage } from './page.ts';
 import type { Db, Tables } from './tables.ts';
 
@@ -15,22 +15,25 @@ export async function insertEntry(db: Db, entry: NewEntry): Promise<void> {
 
 type Actor = Pick<NewEntry, 'actor_kind' | 'actor_id'>;
 
-export async function findLastOfActor(
+/** Selects entries by the fields of their details. */
+interface DetailFields {
+  readonly with?: string;
+  readonly without?: readonly string[];
+}
+
+/** Counts the entries of an actor on a day (UTC). */
+export async function countEntriesOfActor(
   db: Db,
   actor: Actor,
   day: string,
-): Promise<Pick<StoredEntry, 'id' | 'action' | 'details'> | undefined> {
-  return entriesOfActor(db, actor, day)
-    .select(['id', 'action', 'details'])
-    .orderBy('id', 'desc')
-    .limit(1)
-    .executeTakeFirst();
-}
-
-/** Counts the entries of an actor on a day (UTC) without the field `without` in their details. */
-export async function countEntriesOfActor(db: Db, actor: Actor, day: string, without: string): Promise<number> {
+  { with: required, without = [] }: DetailFields,
+): Promise<number> {
   // JSON escapes quotes inside values, so only the name of a field matches this pattern.
-  return countRows(entriesOfActor(db, actor, day).where('details', 'not like', `%"${without}":%`));
+  const pattern = (field: string) => `%"${field}":%`;
+  let entries = entriesOfActor(db, actor, day);
+  if (required !== undefined) entries = entries.where('details', 'like', pattern(required));
+  for (const field of without) entries = entries.where('details', 'not like', pattern(field));
+  return countRows(entries);
 }
 
 export async function countActionsOfActor(db: Db, actor: Actor, day: string, action: string): Promise<number> {
@@ -66,10 +69,6 @@ export async function findKeyOfEntry(
     .executeTakeFirst();
   if (row === undefined || row.actor_id === null || row.actor_name === null) return undefined;
   return { id: row.actor_id, name: row.actor_name };
-}
-
-export async function replaceDetails(db: Db, id: number, details: string): Promise<void> {
-  await db.updateTable('audit_entries').set({ details }).where('id', '=', id).execute();
 }
 
 /** Selects audit entries. An absent field does not restrict. */
@@ -157,13 +156,20 @@ export async function listAges(db: Db, before: number | null, limit: number): Pr
   return page.orderBy('id', 'desc').limit(limit).execute();
 }
 
-/** Deletes entries from one id to another: entries before an instant, or entries with an action. */
-export async function deleteEntries(
+/** Reads entries from one id to another: entries before an instant, or entries with an action. */
+export async function readToPrune(
   db: Db,
   { from, to }: { readonly from: number; readonly to: number },
   which: { readonly before: string } | { readonly action: string },
-): Promise<void> {
-  const range = db.deleteFrom('audit_entries').where('id', '>=', from).where('id', '<=', to);
+): Promise<StoredEntry[]> {
+  const range = db.selectFrom('audit_entries').selectAll().where('id', '>=', from).where('id', '<=', to);
   const those = 'before' in which ? range.where('at', '<', which.before) : range.where('action', '=', which.action);
-  await those.execute();
+  return those
+    .orderBy('id')
+    .$if(locksRows(db), (query) => query.forUpdate())
+    .execute();
+}
+
+export async function deleteEntries(db: Db, ids: readonly number[]): Promise<void> {
+  if (ids.length > 0) await db.deleteFrom('audit_entries').where('id', 'in', ids).execute();
 }

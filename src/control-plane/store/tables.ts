@@ -174,7 +174,18 @@ export interface Tables {
     target_name: string | null;
     address: string | null;
     details: string;
+    /** The place in the chain of the organization; null until the entry is chained. */
+    chain_seq: number | null;
+    chain_hash: string | null;
   };
+  /** The last link of each organization's audit. */
+  audit_chains: { organization_id: number; seq: number; hash: string };
+  /** Links whose entries retention removed. */
+  audit_pruned: { organization_id: number; seq: number; digest: string; hash: string };
+  /** The processes that send the audit to receivers, one at a time for each. */
+  audit_receivers: { name: string; holder: string; held_until: string };
+  /** The last link that a receiver has. */
+  audit_positions: { receiver: string; organization_id: number; seq: number };
   /** The revision of a network's health and events. A network without either has no row. */
   network_health: {
     network_id: number;

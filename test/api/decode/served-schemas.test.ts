@@ -95,6 +95,13 @@ const readings: Readonly<Record<string, Reading>> = {
       'network.peers.0.created_at',
     ],
   },
+  'the chain of the audit': {
+    of: 'AuditLink',
+    list: true,
+    decode: (body) => extensions.decodeAuditChain(body, source),
+    mayLack: ['0.entry'],
+    ignores: [],
+  },
   'a changed password': {
     of: 'PasswordChange',
     decode: (body) => extensions.decodePasswordChange(body, source),

@@ -177,7 +177,7 @@ test('a default within a summary is one of these, which tests of their commands 
   );
   expect(summaries.toSorted()).toEqual([
     'control-plane serve --metrics: default: on --listen, for loopback clients',
-    'control-plane serve --webhook-events: default: all',
+    'control-plane serve --webhook-events: default: all events',
     'events --after: default: the newest ones',
     'peer update --priority: default 0',
     'run --metrics: defaults to 127.0.0.1',

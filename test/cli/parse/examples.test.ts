@@ -119,7 +119,7 @@ const active = [
   'control-plane reset-owner',
 ];
 const harmless = all.filter(
-  ({ command, example }) => !active.includes(command.name) && !/--watch|--form/.test(example),
+  ({ command, example }) => !active.includes(command.name) && !/--watch|--form|--against/.test(example),
 );
 
 describe('an example lacks nothing that its command needs', () => {

@@ -56,6 +56,7 @@ const expected: Record<string, { roles: string[]; peer?: true; sessionOnly?: tru
   'DELETE /api/users/{user}/sessions': { roles: oa, replies: ['200', '404', ...refusals] },
   'DELETE /api/users/{user}/sessions/{session}': { roles: oa, replies: ['200', '404', ...refusals] },
   'GET /api/audit': { roles: oa, replies: ['200', ...refusals] },
+  'GET /api/audit/chain': { roles: oa, replies: ['200', ...refusals] },
   'GET /api/networks': { roles: all, replies: ['200', ...refusals] },
   'POST /api/networks': { roles: oam, replies: ['201', '413', '415', ...refusals] },
   'GET /api/networks/{network}': { roles: all, peer: true, replies: ['200', '226', '304', '404', '410', ...refusals] },

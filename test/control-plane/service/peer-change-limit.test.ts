@@ -141,21 +141,26 @@ describe('a connector that withdraws', () => {
     expect([wake.mock.calls.length, (await ofPeer()).length]).toEqual(before);
   });
 
-  test('again and again is one entry, until it does something else', async () => {
-    const { plane, change, ofPeer } = await startOffice();
-    for (const withdrawn of [[one], [], [one]]) {
-      plane.clock.advance(1000);
-      await change({ withdrawn });
-    }
-    await change({ name: 'gw' });
-    await change({ withdrawn: [] });
-    const entries = (await ofPeer()).map(
-      ({ details: { network: _, ...details } }: { details: object & { network: number } }) => details,
-    );
-    expect(entries).toEqual([
-      { withdrawn: [] },
-      { name: 'gw' },
-      { withdrawn: [one], times: 3, last_at: '2030-01-01T00:00:03.000Z' },
+  test('again and again hides no other change from the audit', async () => {
+    const { plane, change, rename, ofPeer } = await startOffice({ peerChanges: 1000 });
+    await change({ withdrawn: [one] });
+    // As if it had done that 97 times more.
+    await withDatabase(plane.dataDir, async (db) => {
+      const row = await db.selectFrom('audit_entries').selectAll().orderBy('id', 'desc').executeTakeFirstOrThrow();
+      const { id: _, ...entry } = row;
+      await db
+        .insertInto('audit_entries')
+        .values(Array.from({ length: 97 }, () => entry))
+        .execute();
+    });
+    for (const withdrawn of [[], [one], []]) await change({ withdrawn });
+    await rename(1);
+    const entries = (await ofPeer()).map(({ details }: { details: object }) => details);
+    expect(entries).toHaveLength(101);
+    expect(entries.slice(0, 3)).toEqual([
+      expect.objectContaining({ name: 'n0' }),
+      { withdrawn: null, left_out: 'more that this peer did on 2030-01-01' },
+      expect.objectContaining({ withdrawn: [] }),
     ]);
   });
 });

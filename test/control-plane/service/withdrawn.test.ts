@@ -167,6 +167,7 @@ test('the peers of a database from before can withdraw too', async () => {
       'peer_pairs',
       'known_prefixes',
       'path_starts',
+      ...['audit_chains', 'audit_pruned', 'audit_positions', 'audit_receivers'],
       'changes',
       'audit_entries',
       'personal_tokens',

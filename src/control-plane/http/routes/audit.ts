@@ -1,9 +1,10 @@
 import * as z from 'zod';
-import { AuditEntry, mostSearchWords, searchWords } from '../../../contract/audit.ts';
-import { page } from '../../../contract/reply.ts';
+import { AuditEntry, AuditLink, mostSearchWords, searchWords } from '../../../contract/audit.ts';
+import { page, reply } from '../../../contract/reply.ts';
 import { instant, text } from '../../../contract/text.ts';
 import { administrators } from '../../domain/caller.ts';
 import { readAudit } from '../../service/audit.ts';
+import { readLinks } from '../../service/audit-chain.ts';
 import type { Context } from '../../service/context.ts';
 import { type App, userOf } from '../app.ts';
 import { PageQuery, paging, readSlice, toPageReply } from './paging.ts';
@@ -32,7 +33,18 @@ const Which = PageQuery.omit({ after: true }).extend({
   limit: digits(z.int().min(1).max(200)).optional().meta({ description: 'An older name of per_page.' }),
 });
 
-export function addAuditRoute(app: App, context: Context): void {
+const maxLinks = 1_000;
+
+const Links = z.object({
+  after: digits(z.int().min(0)).optional().meta({
+    description: 'Only links after the one with this number; 0, as without it, for the first ones.',
+  }),
+  limit: digits(z.int().min(1).max(maxLinks))
+    .optional()
+    .meta({ description: `The maximum number of links; default: ${maxLinks}.` }),
+});
+
+export function addAuditRoutes(app: App, context: Context): void {
   app.route({
     method: 'GET',
     url: '/api/audit',
@@ -52,6 +64,28 @@ export function addAuditRoute(app: App, context: Context): void {
       const repeated = Object.entries(filter).filter((each): each is [string, string] => each[1] !== undefined);
       const encoded = repeated.map(([name, value]) => [name, encodeURIComponent(value)] as const);
       return toPageReply(entries, asked, (id) => ({ ...Object.fromEntries(encoded), before: id }));
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/api/audit/chain',
+    config: { access: administrators },
+    schema: {
+      operationId: 'readAuditChain',
+      summary: 'The audit as a chain, oldest first, to verify it',
+      description: [
+        'The digest is SHA-256 of the entry without chain, as JSON without spaces, with the names of each object sorted. The hash is SHA-256',
+        'of the hash of the link before (empty for the first), the number and the digest, each with a line feed. If the first link has a',
+        'number other than 1, retention removed the links before it: its hash is the anchor. An entry is chained about a second after it',
+        'was made. For more links, request again with after set to the number of the last one; none come after the last.',
+      ].join('\n'),
+      querystring: Links,
+      response: { 200: reply(z.array(AuditLink)) },
+    },
+    handler: async (request) => {
+      const { after = 0, limit = maxLinks } = request.query;
+      return { data: await readLinks(context, userOf(request), after, limit) };
     },
   });
 }

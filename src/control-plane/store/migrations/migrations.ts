@@ -412,6 +412,38 @@ export const migrations: Readonly<Record<string, Migration>> = {
       .addPrimaryKeyConstraint('known_prefixes_key', ['user_id', 'prefix'])
       .execute();
   },
+  '0031-audit-chain': async (db) => {
+    await db.schema.alterTable('audit_entries').addColumn('chain_seq', 'integer').execute();
+    await db.schema.alterTable('audit_entries').addColumn('chain_hash', 'text').execute();
+    await sql`create unique index audit_entries_chain on audit_entries (organization_id, chain_seq)`.execute(db);
+    await sql`create index audit_entries_unchained on audit_entries (organization_id) where chain_seq is null`.execute(
+      db,
+    );
+    const create = (name: string) =>
+      db.schema
+        .createTable(name)
+        .addColumn('organization_id', 'integer', referring('organizations'))
+        .addColumn('seq', 'integer', required);
+    await create('audit_chains')
+      .addColumn('hash', 'text', required)
+      .addPrimaryKeyConstraint('audit_chains_key', ['organization_id'])
+      .execute();
+    await create('audit_pruned')
+      .addColumn('digest', 'text', required)
+      .addColumn('hash', 'text', required)
+      .addPrimaryKeyConstraint('audit_pruned_key', ['organization_id', 'seq'])
+      .execute();
+    await create('audit_positions')
+      .addColumn('receiver', 'text', required)
+      .addPrimaryKeyConstraint('audit_positions_key', ['receiver', 'organization_id'])
+      .execute();
+    await db.schema
+      .createTable('audit_receivers')
+      .addColumn('name', 'text', (column) => column.notNull().primaryKey())
+      .addColumn('holder', 'text', required)
+      .addColumn('held_until', 'text', required)
+      .execute();
+  },
 };
 
 /** The tables whose lists are read in pages, with the column of the owner of a list. */

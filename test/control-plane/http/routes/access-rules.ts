@@ -182,6 +182,7 @@ export const rules: Readonly<Record<string, Rule>> = {
     audit: 'session.revoke',
   },
   'GET /api/audit': { roles: oa, success: 200, foreign: 200 },
+  'GET /api/audit/chain': { roles: oa, success: 200, foreign: 200 },
 
   'GET /api/networks': { roles: all, success: 200, foreign: 200 },
   'POST /api/networks': {

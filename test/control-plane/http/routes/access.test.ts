@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { chainAll } from '../../../../src/control-plane/audit/chain-audit.ts';
 import { type Credential, makeCredentials, makeThings } from '../../credentials.ts';
-import { closePlane, openPlane, type Plane } from '../../harness.ts';
+import { closePlane, openPlane, type Plane, withDatabase } from '../../harness.ts';
 import { type Rule, rules, type Things } from './access-rules.ts';
 
 let plane: Plane;
@@ -11,6 +12,7 @@ beforeAll(async () => {
   plane = await openPlane({ limits: { requests: 1_000_000, failedLogins: 1000, failedEnrollments: 1000 } });
   credentials = await makeCredentials(plane);
   things = await makeThings(plane);
+  await withDatabase(plane.dataDir, (db) => chainAll(db, new AbortController().signal));
 });
 afterAll(() => closePlane(plane));
 

@@ -45,7 +45,7 @@ async function written(work: () => Promise<unknown>) {
 
 const entry = (action: string, target: object, details: object = {}, by = actor) => ({
   ...{ id: expect.any(Number), at: plane.clock.now().toISOString(), address: '127.0.0.1' },
-  ...{ actor: by, action, target, details },
+  ...{ actor: by, action, target, details, chain: null },
 });
 
 test('the life of a network, its keys and its peers is written down, with who did it', async () => {
