@@ -29,6 +29,7 @@ import { compareTables } from './measure/host/tables.ts';
 import { compareNames } from './measure/names/names.ts';
 import { comparePaths } from './measure/paths/paths.ts';
 import { compareRules } from './measure/rules/rules.ts';
+import { compareAudit } from './measure/service/audit.ts';
 import { measureConsole } from './measure/service/console.ts';
 import { compareGrowth } from './measure/service/growth.ts';
 import { benchPush } from './measure/service/push-bench.ts';
@@ -58,6 +59,7 @@ const subjects: Readonly<Record<string, (rounds?: number) => Promise<Comparison[
   maps: compareMaps,
   routers: compareRouters,
   rules: compareRules,
+  audit: compareAudit,
   spread: compareShares,
 };
 

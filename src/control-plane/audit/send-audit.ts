@@ -116,8 +116,9 @@ export function startSending(
   /** Returns the delay before the next call. */
   const sendAll = async (): Promise<number> => {
     const behind = await listBehind(db, name);
-    if (behind.length === 0 || !(await hold())) return pollMs;
+    if (behind.length === 0) return pollMs;
     for (const { organization, seq } of behind) {
+      if (!(await hold())) return pollMs;
       const delay = await sendBatch(organization, seq);
       if (delay > 0 || signal.aborted) return delay;
     }
