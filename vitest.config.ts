@@ -44,7 +44,7 @@ const TESTS_OF_BOTH_STORES = [
   'test/control-plane/paths/{path-events,replicas}.test.ts',
   'test/control-plane/http/routes/{accounts,audit,enrollment,enrollment-keys,events,login-addresses}.test.ts',
   'test/control-plane/http/routes/{operations,paging,route-dns,rules,session}.test.ts',
-  'test/control-plane/service/{deletions,identities,key-limits,replacement,retention,retried-counts,rules-confirmation}.test.ts',
+  'test/control-plane/service/{deletions,former-labels,identities,key-limits,replacement,retention,retried-counts,rules-confirmation}.test.ts',
 ];
 
 /** Tests have deadlines of their own; these only end one that hangs, also on a machine with much else to do. */

@@ -182,7 +182,7 @@ const all: Readonly<Record<string, Written>> = {
     },
   },
   'a change of a peer': {
-    adds: { ...audited, changes: 1 },
+    adds: { ...audited, changes: 1, former_labels: 1 },
     prepare: async () => {
       const { peerPath } = await makePeer();
       return () => as('PATCH', peerPath, { name: 'moved' });

@@ -80,7 +80,7 @@ describe('a name', () => {
     await host.cpn(['leave', '--yes']);
   });
 
-  it('leads to the peer that had it first, whatever the service lists, until that peer is gone', async () => {
+  it('leads to the peer that had it first, and no other peer gets it until that peer is gone', async () => {
     const owner = new Owner(office.controlPlane);
     const network = (await status(origin)).network.id;
     const [database, taker] = [
@@ -95,11 +95,14 @@ describe('a name', () => {
     };
     expect(await lookUp()).toBe(addresses.get(database));
     await admin('peer', 'update', 'office', 'db', '--name', 'old');
-    await admin('peer', 'update', 'office', 'taker', '--name', 'db');
+    const takeName = ['peer', 'update', 'office', 'taker', '--name', 'db'];
+    const { exitCode, stderr } = await office.controlPlane.host.cpn(takeName, { allowFailure: true });
+    expect([exitCode, stderr]).toEqual([4, expect.stringContaining(`remove peer "old" (${database}), or choose`)]);
     expect(await lookUp()).toBe(addresses.get(database));
     const block = await readFile(path(origin.etcDir, 'hosts'), 'utf8');
     expect(block).toContain(`${addresses.get(database)} old.office.cpn.internal db.office.cpn.internal\n`);
     await owner.removePeer(network, database);
+    await admin(...takeName);
     expect(await lookUp()).toBe(addresses.get(taker));
     await owner.removePeer(network, taker);
   });

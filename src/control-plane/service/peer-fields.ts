@@ -44,13 +44,18 @@ export async function checkKeyFree(db: Db, network: number, publicKey: string, e
   throw new InvalidRequest({ public_key: [use === 'present' ? 'is enrolled in this network already' : kept] });
 }
 
-/** The label of a peer's name. Refuses a label that another peer of the network has. */
+/** The label of a peer's name. Refuses a label that another peer of the network has or had. */
 async function takeLabel(db: Db, peer: store.StoredPeer, name: string): Promise<string | null> {
   if (name === peer.name) return peer.label;
   const label = labelOf(name) || null;
   if (label === null || label === peer.label) return label;
   const holder = await store.findLabelHolder(db, peer.network_id, label, peer.id);
   if (!holder) return label;
+  if (holder.isFormer) {
+    const peer = `peer ${quote(holder.name)} (${holder.id})`;
+    const problem = `has the host name ${label}, an earlier one of ${peer}`;
+    throw new InvalidRequest({ name: [`${quote(name)} ${problem}; remove ${peer}, or choose another name`] });
+  }
   const problem =
     holder.name === name
       ? `is the name of peer ${holder.id} already`

@@ -147,6 +147,8 @@ export interface Tables {
     token_hash: string;
     created_at: string;
   };
+  /** Labels that peers had before. No other peer of the network gets one of them. */
+  former_labels: { id: Generated<number>; network_id: number; peer_id: number; label: string };
   /** The peer that a revision changed; null for the network. Only recent revisions are kept. */
   changes: { network_id: number; revision: number; peer_id: number | null; nonce: string | null };
   /** Recognises replays. Deleted with the peer, so that a replay cannot bring the peer back. */

@@ -13,7 +13,7 @@ export interface NamedPeer {
 const longestId = 32;
 
 /** Labels per peer. The limit stops a peer from occupying others' labels by repeated renames. */
-const mostLabels = 8;
+export const mostLabels = 8;
 
 /**
  * Chooses a DNS label per item. An item whose label is taken gets its id appended, so a new peer

@@ -168,6 +168,7 @@ test('the peers of a database from before can withdraw too', async () => {
       'known_prefixes',
       'path_starts',
       ...['audit_chains', 'audit_pruned', 'audit_positions', 'audit_receivers'],
+      'former_labels',
       'changes',
       'audit_entries',
       'personal_tokens',

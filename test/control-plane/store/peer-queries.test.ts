@@ -128,6 +128,8 @@ test('a label is held by the peer that has it, or by the one without a label tha
     expect(await holder('peer-99')).toBe(other);
     for (const label of ['edge-2', 'edge-3', 'edges', 'my-edge-2']) await addPeer({ label });
     expect(await countSuffixed(db, network, 'edge')).toBe(2);
+    await db.insertInto('former_labels').values({ network_id: network, peer_id: named, label: 'edge-4' }).execute();
+    expect(await countSuffixed(db, network, 'edge')).toBe(3);
   }));
 
 test('an identity is that of the first peer of the network that has it', () =>

@@ -44,7 +44,7 @@ export async function addPeer(
   }
 }
 
-/** Returns the name. If another peer has its label, returns the name with the first free suffix. */
+/** Returns the name, with the first free suffix if another peer has or had its label. */
 async function findFreeName(db: Db, network: number, name: string): Promise<string> {
   const label = labelOf(name);
   if (label === '' || !(await findLabelHolder(db, network, label))) return name;

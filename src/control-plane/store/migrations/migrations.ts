@@ -444,6 +444,15 @@ export const migrations: Readonly<Record<string, Migration>> = {
       .addColumn('held_until', 'text', required)
       .execute();
   },
+  '0032-former-labels': async (db) => {
+    await table(db, 'former_labels')
+      .addColumn('network_id', 'integer', referring('networks'))
+      .addColumn('peer_id', 'integer', referring('peers'))
+      .addColumn('label', 'text', required)
+      .addUniqueConstraint('former_labels_once', ['network_id', 'label'])
+      .execute();
+    await db.schema.createIndex('former_labels_peer').on('former_labels').column('peer_id').execute();
+  },
 };
 
 /** The tables whose lists are read in pages, with the column of the owner of a list. */

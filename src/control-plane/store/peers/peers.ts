@@ -69,12 +69,34 @@ export async function findKeyUse(
   return rows.some(({ public_key }) => public_key === publicKey) ? 'present' : 'previous';
 }
 
-/** Finds the peer other than `except` with this label. A peer without a label matches `peer-ID`. */
+/**
+ * Finds the peer other than `except` that has this label, or had it before. A peer without a label
+ * matches `peer-ID`.
+ */
 export async function findLabelHolder(
   db: Db,
   networkId: number,
   label: string,
   except = 0,
+): Promise<{ id: number; name: string; isFormer: boolean } | undefined> {
+  const current = await findCurrentHolder(db, networkId, label, except);
+  if (current) return { ...current, isFormer: false };
+  const former = await db
+    .selectFrom('former_labels')
+    .innerJoin('peers', 'peers.id', 'former_labels.peer_id')
+    .select(['peers.id', 'peers.name'])
+    .where('former_labels.network_id', '=', networkId)
+    .where('former_labels.label', '=', label)
+    .where('peers.id', '!=', except)
+    .executeTakeFirst();
+  return former && { ...former, isFormer: true };
+}
+
+async function findCurrentHolder(
+  db: Db,
+  networkId: number,
+  label: string,
+  except: number,
 ): Promise<{ id: number; name: string } | undefined> {
   const [, id] = /^peer-([1-9][0-9]{0,14})$/.exec(label) ?? [];
   const others = db
@@ -87,10 +109,12 @@ export async function findLabelHolder(
   return others.where('id', '=', Number(id)).where('label', 'is', null).executeTakeFirst();
 }
 
-/** Counts the peers of a network whose label is this one with a suffix. */
+/** Counts the labels of a network, former ones too, that are this one with a suffix. */
 export async function countSuffixed(db: Db, networkId: number, label: string): Promise<number> {
-  const peers = db.selectFrom('peers').where('network_id', '=', networkId);
-  return countRows(peers.where('label', 'like', `${label}-%`));
+  const pattern = `${label}-%`;
+  const current = db.selectFrom('peers').where('network_id', '=', networkId).where('label', 'like', pattern);
+  const former = db.selectFrom('former_labels').where('network_id', '=', networkId).where('label', 'like', pattern);
+  return (await countRows(current)) + (await countRows(former));
 }
 
 /** Undefined if another peer has its address. */
