@@ -14,6 +14,7 @@ import { labelOf } from '../domain/peer-label.ts';
 import { InvalidRequest } from '../errors.ts';
 import type { StoredNetwork } from '../store/networks.ts';
 import { type FieldColumn, listedFieldColumns } from '../store/peer-columns.ts';
+import { findLabelHolder } from '../store/peers/labels.ts';
 import * as store from '../store/peers/peers.ts';
 import type { Db } from '../store/tables.ts';
 import type { Context } from './context.ts';
@@ -49,7 +50,7 @@ async function takeLabel(db: Db, peer: store.StoredPeer, name: string): Promise<
   if (name === peer.name) return peer.label;
   const label = labelOf(name) || null;
   if (label === null || label === peer.label) return label;
-  const holder = await store.findLabelHolder(db, peer.network_id, label, peer.id);
+  const holder = await findLabelHolder(db, peer.network_id, label, peer.id);
   if (!holder) return label;
   if (holder.isFormer) {
     const peer = `peer ${quote(holder.name)} (${holder.id})`;

@@ -9,7 +9,7 @@ import { returnAddress, type StoredNetwork } from '../store/networks.ts';
 import { mapPage, type Slice, type StoredPage } from '../store/page.ts';
 import { listedFieldColumns } from '../store/peer-columns.ts';
 import { findKeyOfEnrollment, insertFormerIdentity } from '../store/peers/enrollments.ts';
-import { keepFormerLabel } from '../store/peers/former-labels.ts';
+import { keepFormerLabel } from '../store/peers/labels.ts';
 import { listPeerPage } from '../store/peers/peer-lists.ts';
 import * as store from '../store/peers/peers.ts';
 import { keepGoneName } from '../store/rules.ts';

@@ -9,6 +9,7 @@ import {
 } from '../../../src/control-plane/store/deliveries.ts';
 import { insertEvent, listEvents } from '../../../src/control-plane/store/events.ts';
 import { readAddressUse, returnAddress, reuseAddress } from '../../../src/control-plane/store/networks.ts';
+import { countSuffixed, findLabelHolder } from '../../../src/control-plane/store/peers/labels.ts';
 import {
   findNextExpiry,
   listEndpoints,
@@ -27,10 +28,8 @@ import {
   listMessages,
 } from '../../../src/control-plane/store/peers/peer-messages.ts';
 import {
-  countSuffixed,
   findByIdentity,
   findKeyUse,
-  findLabelHolder,
   findLastServingSince,
   insertPeer,
 } from '../../../src/control-plane/store/peers/peers.ts';

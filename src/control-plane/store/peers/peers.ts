@@ -1,6 +1,5 @@
 import type { Insertable, Selectable } from 'kysely';
 import type { PeerCaller } from '../../domain/caller.ts';
-import { countRows } from '../database.ts';
 import { listedFieldColumns } from '../peer-columns.ts';
 import type { Db, Tables } from '../tables.ts';
 
@@ -67,54 +66,6 @@ export async function findKeyUse(
     .execute();
   if (rows.length === 0) return null;
   return rows.some(({ public_key }) => public_key === publicKey) ? 'present' : 'previous';
-}
-
-/**
- * Finds the peer other than `except` that has this label, or had it before. A peer without a label
- * matches `peer-ID`.
- */
-export async function findLabelHolder(
-  db: Db,
-  networkId: number,
-  label: string,
-  except = 0,
-): Promise<{ id: number; name: string; isFormer: boolean } | undefined> {
-  const current = await findCurrentHolder(db, networkId, label, except);
-  if (current) return { ...current, isFormer: false };
-  const former = await db
-    .selectFrom('former_labels')
-    .innerJoin('peers', 'peers.id', 'former_labels.peer_id')
-    .select(['peers.id', 'peers.name'])
-    .where('former_labels.network_id', '=', networkId)
-    .where('former_labels.label', '=', label)
-    .where('peers.id', '!=', except)
-    .executeTakeFirst();
-  return former && { ...former, isFormer: true };
-}
-
-async function findCurrentHolder(
-  db: Db,
-  networkId: number,
-  label: string,
-  except: number,
-): Promise<{ id: number; name: string } | undefined> {
-  const [, id] = /^peer-([1-9][0-9]{0,14})$/.exec(label) ?? [];
-  const others = db
-    .selectFrom('peers')
-    .select(['id', 'name'])
-    .where('network_id', '=', networkId)
-    .where('id', '!=', except);
-  const named = await others.where('label', '=', label).executeTakeFirst();
-  if (named || id === undefined) return named;
-  return others.where('id', '=', Number(id)).where('label', 'is', null).executeTakeFirst();
-}
-
-/** Counts the labels of a network, former ones too, that are this one with a suffix. */
-export async function countSuffixed(db: Db, networkId: number, label: string): Promise<number> {
-  const pattern = `${label}-%`;
-  const current = db.selectFrom('peers').where('network_id', '=', networkId).where('label', 'like', pattern);
-  const former = db.selectFrom('former_labels').where('network_id', '=', networkId).where('label', 'like', pattern);
-  return (await countRows(current)) + (await countRows(former));
 }
 
 /** Undefined if another peer has its address. */
