@@ -13,10 +13,10 @@ import {
 } from '../../core/reconcile/plan-forwarding.ts';
 import { dropReverted, recordSteps } from '../../core/reconcile/record-receipt.ts';
 import { isNamesStep, type SetDns, type Step } from '../../core/reconcile/step.ts';
-import type { Joined, RefusedDns } from '../../store/state/state.ts';
+import type { Joined } from '../../store/state/state.ts';
 import { secondsNow, type Tools } from '../tools.ts';
 import type { Evaluation } from './evaluate-network.ts';
-import { applyDns } from './names/apply-dns.ts';
+import { applyDns, type DnsOutcome } from './names/apply-dns.ts';
 import { observeOptionsFor } from './observe-options.ts';
 import { refuseTakenPort } from './port-conflict.ts';
 
@@ -34,14 +34,14 @@ export async function applyEvaluation(tools: Tools, planned: Evaluation, known: 
   if (steps.length === 0) return state;
   await refuseTakenPort(tools, planned);
   const receipt = recordSteps(known.receipt, steps, actual);
-  const ownsDns = steps.some((step) => step.do === 'set-dns') && !known.ownsDns;
+  const ownsDns = steps.some((step) => step.do === 'set-dns' || step.do === 'revert-dns') && !known.ownsDns;
   if (receipt !== known.receipt || ownsDns) {
     await tools.store.write({ ...known, receipt, ...(ownsDns && { ownsDns }) });
   }
-  const { areLoaded, refusedDns, dnsStays } = await applySteps(tools, planned);
+  const { areLoaded, ...dns } = await applySteps(tools, planned);
   await reachMoved(tools, planned);
   const left = dropReverted(receipt, steps);
-  const noted = noteDns(state, dnsStays ? [] : steps, refusedDns);
+  const noted = noteDns(state, steps, dns);
   const applied: Joined = left === state.receipt ? noted : { ...noted, receipt: left };
   const observed = await observeApplied(tools, planned, applied);
   const wanted = areLoaded ? desired : withoutUnfiltered(desired);
@@ -58,14 +58,23 @@ export async function applyEvaluation(tools: Tools, planned: Evaluation, known: 
   return applied;
 }
 
-/** Records what the steps did to the DNS settings; `undefined`: a step to set them failed. */
-function noteDns(state: Joined, steps: readonly Step[], refused: RefusedDns | null | undefined): Joined {
-  const { ownsDns: _, refusedDns: before, ...rest } = state;
-  if (steps.some((step) => step.do === 'revert-dns')) return { ...rest, ...(before && { refusedDns: before }) };
-  if (!steps.some((step) => step.do === 'set-dns')) return state;
-  const refusedDns = refused === undefined ? before : refused;
-  // Refused settings were removed again.
-  return { ...rest, ...(!refused && { ownsDns: true }), ...(refusedDns && { refusedDns }) };
+/** What the steps did to the DNS settings. */
+interface DnsResult {
+  /** True if settings stay that were to be removed, or if the removal was not read. */
+  readonly dnsStays: boolean;
+  /** Absent without a step to set them, and if that step failed. */
+  readonly dnsOutcome?: DnsOutcome;
+}
+
+function noteDns(state: Joined, steps: readonly Step[], { dnsStays, dnsOutcome }: DnsResult): Joined {
+  const sets = steps.some((step) => step.do === 'set-dns');
+  if (!sets && !steps.some((step) => step.do === 'revert-dns')) return state;
+  const { ownsDns: before, refusedDns: formerly, ...rest } = state;
+  const { refused = formerly ?? null, isReverted = false } = dnsOutcome ?? {};
+  // With settings that were never read, the resolver may still use the former ones.
+  const isUnread = dnsOutcome !== undefined && refused !== null && !isReverted;
+  const ownsDns = dnsStays || (sets && !isReverted && (!isUnread || before === true));
+  return { ...rest, ...(ownsDns && { ownsDns }), ...(refused && { refusedDns: refused }) };
 }
 
 /** Observes the host after the steps, without what no step could change: that takes longest. */
@@ -90,22 +99,21 @@ async function reachMoved(tools: Pick<Tools, 'host'>, { state, desired, moved }:
  * host must stay reachable; nothing is forwarded, and the tunnel of a closed network carries
  * nothing. The notes have the reason.
  *
- * @returns whether the packet rules load, if there were any to load; whether DNS settings stay that
- *   were to be removed; and with a step to set them, whether they were removed again
+ * @returns also whether the packet rules load, if there were any to load
  */
 export async function applySteps(
   tools: Tools,
   { state, desired, steps, actual }: Evaluation,
-): Promise<{ readonly areLoaded: boolean; readonly dnsStays: boolean; readonly refusedDns?: RefusedDns | null }> {
+): Promise<DnsResult & { readonly areLoaded: boolean }> {
   const { interface: link } = state;
   let [areLoaded, dnsStays] = [true, false];
-  let refusedDns: RefusedDns | null | undefined;
+  let dnsOutcome: DnsOutcome | undefined;
   const left = [...steps];
   for (let step = left.shift(); step !== undefined; step = left.shift()) {
     if (!areLoaded && enablesForwarding(step)) continue;
     tools.log.debug({ interface: link, step: step.do, changes: step.changes }, 'applying a step');
     try {
-      if (step.do === 'set-dns') refusedDns = await tryDns(tools, state, step);
+      if (step.do === 'set-dns') dnsOutcome = await tryDns(tools, state, step);
       else if (!(await applyStep(tools, step)) && step.do === 'revert-dns') dnsStays = true;
       if (step.do === 'set-firewall') {
         await tools.store.amendNotes(link, { unloaded: null });
@@ -128,11 +136,11 @@ export async function applySteps(
     }
     tools.log.debug({ interface: link, step: step.do }, 'a step is done');
   }
-  return { areLoaded, dnsStays, ...(refusedDns !== undefined && { refusedDns }) };
+  return { areLoaded, dnsStays, ...(dnsOutcome && { dnsOutcome }) };
 }
 
 /** As {@link applyDns}; `undefined`, with a warning, if the step failed. */
-async function tryDns(tools: Tools, state: Joined, step: Step & SetDns): Promise<RefusedDns | null | undefined> {
+async function tryDns(tools: Tools, state: Joined, step: Step & SetDns): Promise<DnsOutcome | undefined> {
   try {
     return await applyDns(tools, state, step);
   } catch (error) {

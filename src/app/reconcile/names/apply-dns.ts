@@ -16,17 +16,23 @@ const mostNames = 8;
 const withinMs = 10_000;
 const pauseMs = 250;
 
+/** What became of a step that sets DNS servers. */
+export interface DnsOutcome {
+  /** Why the settings are not used; null if they are. */
+  readonly refused: RefusedDns | null;
+  /** True if the settings were removed again. Otherwise refused settings were never read. */
+  readonly isReverted: boolean;
+}
+
 /**
  * Sets the DNS servers of the network's domains, and keeps them only if the names that this host
  * needs for the tunnel still resolve. Otherwise removes them.
- *
- * @returns why they were removed; null if they stay
  */
 export async function applyDns(
   tools: Pick<Tools, 'host' | 'now' | 'monotonic' | 'sleep' | 'warn'>,
   state: Joined,
   step: Step & SetDns,
-): Promise<RefusedDns | null> {
+): Promise<DnsOutcome> {
   const needed = await findResolving(tools, neededNames(state).slice(0, mostNames));
   const { servers, domains } = step.dns;
   const at = tools.now().toISOString();
@@ -36,21 +42,21 @@ export async function applyDns(
     // The resolver restarted twice: it must not do so in each pass.
     if (step.files === undefined || !(error instanceof CpnError)) throw error;
     tools.warn(error.message);
-    return { servers, domains, lost: [], failure: error.message, at };
+    return { refused: { servers, domains, lost: [], failure: error.message, at }, isReverted: false };
   }
   const lost = await findLost(tools, needed);
   if (lost.length === 0) {
     const failure = step.files ? await findUnused(tools, state, step) : null;
-    if (failure === null) return null;
+    if (failure === null) return { refused: null, isReverted: false };
     await tools.host.apply(revertOf(step));
     tools.warn(failure);
-    return { servers, domains, lost, failure, at };
+    return { refused: { servers, domains, lost, failure, at }, isReverted: true };
   }
   await tools.host.apply(revertOf(step));
   tools.warn(
     `the DNS servers of ${step.link} were removed: with ${servers.map(formatServer).join(', ')}, ${lost.join(', ')} did not resolve`,
   );
-  return { servers, domains, lost, at };
+  return { refused: { servers, domains, lost, at }, isReverted: true };
 }
 
 /**

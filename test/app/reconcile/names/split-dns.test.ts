@@ -418,6 +418,89 @@ describe('a host with dnsmasq', () => {
     expect([text(), await simulated.tools.store.read('cpn0')]).toEqual([undefined, null]);
   });
 
+  describe('that did not read the removal of its file', () => {
+    /** It reads no settings until `repaired`. */
+    async function startOwed() {
+      const { simulated, set, text } = await startDnsmasq();
+      await run(simulated);
+      const repair = { isDone: false };
+      const { apply } = simulated.tools.host;
+      simulated.refusesStep = (step) => step.do === 'set-dns' && !repair.isDone;
+      simulated.tools.host.apply = async (step) => {
+        await apply(step);
+        if (step.do === 'revert-dns' && !repair.isDone) throw new CommandFailed('dnsmasq', 1, 'no');
+      };
+      const setDns = async (dns: boolean) => {
+        const { refusedDns: _, ...state } = await simulated.state();
+        await simulated.tools.store.write({ ...state, options: { ...options, dns } });
+        return run(simulated);
+      };
+      const isOwed = async () => (await simulated.state()).ownsDns === true;
+      const reverts = () => simulated.steps.filter((step) => step.do === 'revert-dns').length;
+      return { simulated, repair, set, text, setDns, isOwed, reverts };
+    }
+
+    it('reads it later, although it refused a new file in between', async () => {
+      const { simulated, repair, text, setDns, isOwed, reverts } = await startOwed();
+      await setDns(false);
+      expect([text(), await isOwed()]).toEqual([undefined, true]);
+      await setDns(true);
+      await setDns(false);
+      expect(await isOwed()).toBe(true);
+      repair.isDone = true;
+      const before = reverts();
+      await run(simulated);
+      expect([reverts() - before, await isOwed()]).toEqual([1, false]);
+      expect((await run(simulated))?.changes).toEqual([]);
+    });
+
+    it('reads it when the network is left', async () => {
+      const { simulated, repair, setDns, reverts } = await startOwed();
+      simulated.service.onRemovePeer = () => true;
+      await setDns(false);
+      await setDns(true);
+      await expect(leaveNetworks(simulated.tools)).rejects.toThrow(`dnsmasq still uses ${path}, which is removed`);
+      repair.isDone = true;
+      const before = reverts();
+      await leaveNetworks(simulated.tools);
+      expect(reverts() - before).toBe(1);
+    });
+
+    it('reads it later, also if the state did not have the file', async () => {
+      const { simulated, setDns, isOwed } = await startOwed();
+      const { ownsDns: _, ...without } = await simulated.state();
+      await simulated.tools.store.write(without);
+      await setDns(false);
+      expect(await isOwed()).toBe(true);
+    });
+  });
+
+  it('has its file removed when the network is left, although it refused a change of it', async () => {
+    const { simulated, text } = await startDnsmasq();
+    await run(simulated);
+    simulated.refusesStep = (step) => step.do === 'set-dns';
+    const { membership, ...state } = await simulated.state();
+    const changed = { ...map, routeDns: [{ route: lan, servers: [server], domains: ['corp.example', 'x.example'] }] };
+    await simulated.tools.store.write({ ...state, membership: { ...membership, map: changed } } as Joined);
+    await run(simulated);
+    expect(await reasons(simulated)).toEqual([null, 'set-dns exited with 1: no']);
+    await takeDown(simulated.tools);
+    expect(text()).toBeUndefined();
+  });
+
+  it('that follows another program has its file removed when the network is left', async () => {
+    const { simulated } = await startDnsmasq();
+    await run(simulated);
+    const { dns: found } = simulated.actual;
+    if (found?.program !== 'dnsmasq') throw new Error('no dnsmasq');
+    const unbound = { ...found, program: 'unbound' as const, folder: '/etc/unbound/unbound.conf.d', own: null };
+    simulated.actual = { ...simulated.actual, dns: unbound };
+    await run(simulated);
+    expect(Object.keys(simulated.actual.dnsFiles ?? {})).toEqual(['/etc/unbound/unbound.conf.d/cpn-cpn0.conf']);
+    await takeDown(simulated.tools);
+    expect(simulated.actual.dnsFiles).toEqual({});
+  });
+
   it('is left alone if the file cannot be changed', async () => {
     const { simulated, set } = await startDnsmasq();
     set({ trouble: 'no' });
