@@ -1,4 +1,4 @@
-import type { LinkDnsSettings, ResolverSettings, Underlay } from '../host-state/actual.ts';
+import type { FileResolver, LinkDnsSettings, OwnDns, ResolverSettings, Underlay } from '../host-state/actual.ts';
 import { type Address, parseAddress } from '../net/cidr.ts';
 import { type DnsServer, type DomainServers, formatServer } from './split-dns.ts';
 
@@ -11,9 +11,13 @@ export interface FoundResolver {
 }
 
 /** Why the resolver of this host can take no domain; null if it can. */
-export function findObstacle({ resolver, isOwn }: FoundResolver, underlay: Underlay): string | null {
+export function findObstacle(
+  { resolver, isOwn }: FoundResolver,
+  { own, underlay }: { readonly own: DnsServer; readonly underlay: Underlay },
+): string | null {
   if (!resolver) return describeMissing(underlay);
-  if (resolver.program !== 'systemd-resolved') return resolver.trouble;
+  // Only a change of our file needs its folder.
+  if (resolver.program !== 'systemd-resolved') return isIntact(resolver, own) ? null : resolver.trouble;
   return resolver.own !== null && !isOwn ? 'another program has set DNS servers on the interface' : null;
 }
 
@@ -38,6 +42,11 @@ export function usesDaemon({ resolver }: Pick<FoundResolver, 'resolver'>, own: D
   if (!resolver) return false;
   const isKept = resolver.program !== 'systemd-resolved' && resolver.own?.servers.includes(formatServer(own));
   return resolver.isServing || isKept === true;
+}
+
+/** True if our file leads to the daemon. */
+function isIntact(resolver: FileResolver, own: DnsServer): resolver is FileResolver & { readonly own: OwnDns } {
+  return resolver.own?.servers.join() === formatServer(own);
 }
 
 /**
@@ -71,9 +80,10 @@ export function keepFile(
   failure: string | undefined,
 ): KeptFile | null {
   if (!resolver || resolver.program === 'systemd-resolved') return null;
-  const isIntact = resolver.own?.servers.join() === formatServer(own);
-  const dns = isIntact ? { servers: [own], domains: resolver.own.domains.map((each) => each.slice(1)) } : null;
-  const lasting = resolver.unstartable ?? failure;
+  const dns = isIntact(resolver, own)
+    ? { servers: [own], domains: resolver.own.domains.map((each) => each.slice(1)) }
+    : null;
+  const lasting = resolver.trouble ?? resolver.unstartable ?? failure;
   if (lasting !== undefined) return { dns, state: 'refused', reason: lasting };
   const reason = 'it follows in a minute: each change may restart the resolver';
   return dns !== null && resolver.isRecent ? { dns, state: 'waiting', reason } : null;

@@ -37,7 +37,9 @@ export function chooseDns(
   const uplinks = new Set([...underlay.uplinks, ...(underlay.uplinks6 ?? [])]);
   const subnets = [...underlay.connected, ...underlay.routed].map(({ prefix }) => prefix);
   const domains = [`${label}.${peerDomain}`, ...findReverseZones(map.cidr, subnets)];
-  const obstacle = options.dns ? findObstacle({ resolver, isOwn }, underlay) : 'this host takes none (--no-dns)';
+  const obstacle = options.dns
+    ? findObstacle({ resolver, isOwn }, { own, underlay })
+    : 'this host takes none (--no-dns)';
   const isUsed = usesDaemon(names, own);
   const inputs: SplitDnsInputs = {
     own: isUsed ? { server: own, domains } : null,
@@ -56,7 +58,9 @@ export function chooseDns(
   };
   const { dns, forwarded, report: split } = splitDns(inputs);
   const afterwards = ofLink !== null && { afterwards: splitDns({ ...inputs, own: null }).dns };
-  const served = obstacle === null ? { address: own.address, label, forwarded, ...afterwards } : null;
+  // A file that cannot be written now is written once the names are served.
+  const isServed = obstacle === null || (options.dns && resolver && ofLink === null);
+  const served = isServed ? { address: own.address, label, forwarded, ...afterwards } : null;
   const report = reportAll({ domains, split, obstacle, isServing: resolver?.isServing === true, isUsed });
   const kept = obstacle === null ? keepFile(resolver, own, refused?.failure) : null;
   if (kept !== null) {

@@ -58,7 +58,8 @@ function planFiles({ link, dns, ownsDns }: WantedDns, resolver: FileResolver, pr
     ...stale.map((path) => removed('dns', path, settingsIn(present[path] ?? ''), 'the resolver does not need it')),
   ];
   const removals = removeFiles(link, others, 'another program resolves');
-  if (changes.length === 0 || resolver.unstartable !== undefined) return removals;
+  const isFixed = resolver.unstartable !== undefined || resolver.trouble !== null;
+  if (changes.length === 0 || isFixed) return removals;
   const texts = { ...Object.fromEntries(changed), ...withoutTexts(stale) };
   return [...removals, { do: 'set-dns', link, dns, files: { program: resolver.program, texts }, changes }];
 }

@@ -257,7 +257,12 @@ describe('a host with dnsmasq', () => {
     const { resolve } = simulated.tools.host;
     simulated.tools.host.resolve = async (name, deadline) =>
       name.endsWith('.cpn.internal') && isUsed() ? [address('10.77.0.1')] : resolve(name, deadline);
-    const set = (change: { isServing?: boolean; isRecent?: boolean; trouble?: string; unstartable?: string }) => {
+    const set = (change: {
+      isServing?: boolean;
+      isRecent?: boolean;
+      trouble?: string | null;
+      unstartable?: string;
+    }) => {
       const { dns } = simulated.actual;
       if (dns?.program === 'dnsmasq') simulated.actual = { ...simulated.actual, dns: { ...dns, ...change } };
     };
@@ -501,12 +506,61 @@ describe('a host with dnsmasq', () => {
     expect(simulated.actual.dnsFiles).toEqual({});
   });
 
-  it('is left alone if the file cannot be changed', async () => {
+  it('is left alone if the file cannot be changed, and gets it in the first pass that can', async () => {
     const { simulated, set } = await startDnsmasq();
     set({ trouble: 'no' });
-    await run(simulated);
+    const pass = await run(simulated);
     expect(simulated.actual.dnsFiles).toEqual({});
     expect(await reasons(simulated)).toEqual(['no']);
+    // Otherwise the file would wait for the daemon too.
+    expect(pass?.evaluation?.desired.served).toMatchObject({ address: expect.stringMatching(/^127\./) });
+    set({ trouble: null });
+    await run(simulated);
+    expect(Object.keys(simulated.actual.dnsFiles ?? {})).toEqual([path]);
+  });
+
+  it('keeps a file that cannot be changed, with the daemon behind it', async () => {
+    const { simulated, warnings, set, text } = await startDnsmasq();
+    await run(simulated);
+    const before = text();
+    set({ trouble: 'read-only' });
+    const pass = await run(simulated);
+    expect([pass?.changes, text(), await reasons(simulated)]).toEqual([[], before, [null]]);
+    expect(pass?.evaluation?.desired.served).toMatchObject({ forwarded: [{ servers: [server] }] });
+    const { membership, ...state } = await simulated.state();
+    const changed = { ...map, routeDns: [{ route: lan, servers: [server], domains: ['corp.example', 'x.example'] }] };
+    await simulated.tools.store.write({ ...state, membership: { ...membership, map: changed } } as Joined);
+    await run(simulated);
+    expect([text(), await reasons(simulated), warnings]).toEqual([before, [null, 'read-only'], []]);
+    set({ trouble: null });
+    await run(simulated);
+    expect([text(), await reasons(simulated)]).toEqual([expect.stringContaining('x.example'), [null, null]]);
+  });
+
+  it('has a damaged file removed, and not written again, if its file cannot be changed', async () => {
+    const { simulated, set, text } = await startDnsmasq();
+    await run(simulated);
+    const written = text() ?? '';
+    simulated.actual = simulate(simulated.actual, [
+      {
+        do: 'revert-dns',
+        link: 'cpn0',
+        files: { program: 'dnsmasq', texts: { [path]: `${written}# not read yet\n` } },
+        changes: [],
+      },
+    ]);
+    set({ trouble: 'read-only' });
+    expect((await run(simulated))?.changes).toEqual([]);
+    simulated.actual = simulate(simulated.actual, [
+      {
+        do: 'revert-dns',
+        link: 'cpn0',
+        files: { program: 'dnsmasq', texts: { [path]: written.replaceAll('127.77.0', '192.0.2') } },
+        changes: [],
+      },
+    ]);
+    await run(simulated);
+    expect([text(), await reasons(simulated)]).toEqual([undefined, ['read-only']]);
   });
 });
 
