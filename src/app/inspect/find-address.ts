@@ -50,6 +50,9 @@ interface LabelledPeer {
  * networks, or a DNS name. The first of several addresses is used. The name of a peer below
  * `cpn.internal` has the address of the network's map, whether this host resolves it or not.
  *
+ * Each host chooses its own name, which may be the DNS name of another host: a text with a dot is a
+ * DNS name first, if it has an address.
+ *
  * @throws InvalidValue for any other text, and for a name of one label that does not resolve
  * @throws WrongUsage for a name that several peers have
  */
@@ -61,28 +64,41 @@ export async function findAddress(
   if (isIP(text) !== 0) return { address: parseAddress(text), origin: null, name: null };
   const peers = states.flatMap((state) => listPeers(state, states));
   const folded = fold(text.replace(/\.$/, ''));
+  const found = folded.includes('.') ? await lookUp(tools, peers, text) : null;
+  if (found !== null && found.address !== null) return found;
   const peer =
     findNamed(peers, text, { ...naming, names: ({ name }) => [name] }) ??
     findNamed(peers, folded, { ...naming, names: ({ name }) => [fold(name)] }) ??
     findNamed(peers, folded, { ...naming, names: ({ labels }) => labels });
   if (peer) return { address: peer.address, origin: describeOrigin(peer, folded, peers), name: null };
+  const lookedUp = found ?? (await lookUp(tools, peers, text));
+  if (lookedUp === null || (lookedUp.address === null && !lookedUp.name?.name.includes('.'))) throw notFound(text);
+  return lookedUp;
+}
+
+/** Finds the address of a DNS name; null for another text. */
+async function lookUp(
+  { host }: Pick<Tools, 'host'>,
+  peers: readonly LabelledPeer[],
+  text: string,
+): Promise<FoundAddress | null> {
   const name = readName(text);
-  const answer = await tools.host.resolve(name, resolveDeadline);
+  if (name === null) return null;
+  const answer = await host.resolve(name, resolveDeadline);
   const named = peers.find(({ labels, domain }) => labels.some((label) => name === `${label}.${domain}`));
   if (named) {
     const { address, network, link } = named;
     const neighbours = peers.filter((each) => each.link === link);
-    const origin = describeOrigin(named, name.slice(0, -named.domain.length - 1), neighbours);
+    const own = describeOrigin(named, name.slice(0, -named.domain.length - 1), neighbours);
+    const origin = `${own}${describeNamesakes(named, name, peers)}`;
     return { address, origin, name: { name, answer, peer: { peer: named.name, network, link, address } } };
   }
   const lookedUp = { name, answer, peer: null };
   const [address, ...more] = answer;
-  if (address === undefined) {
-    if (!name.includes('.')) throw notFound(text);
-    return { address: null, origin: null, name: lookedUp };
-  }
+  if (address === undefined) return { address: null, origin: null, name: lookedUp };
   const rest = more.length === 0 ? '' : `; it has ${more.join(', ')} too`;
-  return { address, origin: `the address that the resolver gives for ${text}${rest}`, name: lookedUp };
+  const origin = `the address that the resolver gives for ${text}${rest}${describeNamesakes(null, name, peers)}`;
+  return { address, origin, name: lookedUp };
 }
 
 function listPeers(state: Joined, states: readonly Joined[]): LabelledPeer[] {
@@ -112,9 +128,19 @@ function describeOrigin(peer: LabelledPeer, given: string, peers: readonly Label
     .map((other) =>
       other.labels.includes(given)
         ? `; the DNS name ${given}.${other.domain} is of ${other.name}, ${other.address}`
-        : `; the peer named ${other.name} is ${other.address}, with the DNS name ${other.labels[0]}.${other.domain}`,
+        : describeNamed(other),
     );
   return [`the address of ${name} in network ${network}${own}`, ...others].join('');
+}
+
+/** The peers whose name is the DNS name of something else. */
+function describeNamesakes(owner: LabelledPeer | null, dnsName: string, peers: readonly LabelledPeer[]): string {
+  const others = peers.filter((other) => other !== owner && readName(other.name) === dnsName);
+  return others.map(describeNamed).join('');
+}
+
+function describeNamed({ name, address, labels, domain }: LabelledPeer): string {
+  return `; the peer named ${name} is ${address}, with the DNS name ${labels[0]}.${domain}`;
 }
 
 const naming: Omit<Naming<LabelledPeer>, 'names'> = {
@@ -123,11 +149,12 @@ const naming: Omit<Naming<LabelledPeer>, 'names'> = {
   remedy: 'give one of the addresses',
 };
 
-function readName(text: string): string {
+/** Null for a text that is no DNS name. */
+function readName(text: string): string | null {
   try {
     return parseHost(toAscii(text));
   } catch {
-    throw notFound(text);
+    return null;
   }
 }
 

@@ -80,6 +80,57 @@ describe('what a person means by an address', () => {
     });
   });
 
+  describe('where a peer chose the DNS name of another host as its name', () => {
+    const suffix = '.office.cpn.internal';
+    const joined = joinedTo(
+      network([
+        self,
+        peer(2, { name: 'laptop' }),
+        peer(3, { name: `Laptop${suffix}` }),
+        peer(4, { name: 'www.example' }),
+        peer(5, { name: 'bücher.example' }),
+        peer(6, { name: '*.example' }),
+      ]),
+    );
+    const named = (name: string, at: string, label: string) =>
+      `; the peer named ${name} is ${at}, with the DNS name ${label}${suffix}`;
+    const ofResolver = (name: string) => `the address that the resolver gives for ${name}`;
+    const records = { 'www.example': ['192.0.2.80'], 'xn--bcher-kva.example': ['192.0.2.81'] };
+    it.each([
+      [
+        `laptop${suffix}`,
+        '10.77.0.2',
+        /^the address of laptop in network office; the peer named Laptop\S+ is 10\.77\.0\.3/,
+      ],
+      [`LAPTOP${suffix}.`, '10.77.0.2', /^the address of laptop in network office; the peer named Laptop/],
+      ['www.example', '192.0.2.80', `${ofResolver('www.example')}${named('www.example', '10.77.0.4', 'www-example')}`],
+      [
+        'WWW.example.',
+        '192.0.2.80',
+        `${ofResolver('WWW.example.')}${named('www.example', '10.77.0.4', 'www-example')}`,
+      ],
+      ['bücher.example', '192.0.2.81', /; the peer named bücher\.example is 10\.77\.0\.5/],
+      ['*.example', '10.77.0.6', /^the address of \*\.example in network office/],
+      ['laptop', '10.77.0.2', 'the address of laptop in network office'],
+    ])('%s is %s, %s', async (text, found, origin) => {
+      const simulated = await SimulatedHost.with(joined);
+      simulated.dnsRecords = Object.fromEntries(
+        Object.entries(records).map(([name, addresses]) => [name, addresses.map(address)]),
+      );
+      const answer = await findAddress(simulated.tools, [joined], text);
+      expect(answer.address).toBe(found);
+      expect(answer.origin).toEqual(typeof origin === 'string' ? origin : expect.stringMatching(origin));
+    });
+
+    it('is that peer if the name has no address', async () => {
+      const simulated = await SimulatedHost.with(joined);
+      expect(await findAddress(simulated.tools, [joined], 'www.example')).toMatchObject({
+        address: '10.77.0.4',
+        name: null,
+      });
+    });
+  });
+
   it('is a DNS name of one network, whatever peers other networks have', async () => {
     const lab = joinedTo(
       network([self, peer(2, { name: 'nas' })], { id: 9, name: 'lab', cidr: prefix('10.88.0.0/24') }),
