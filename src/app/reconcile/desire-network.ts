@@ -7,6 +7,7 @@ import type { NetworkMap, Peer } from '../../core/map/model.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
 import { addressesOf } from '../../core/names/resolved-names.ts';
 import { routeDnsOf } from '../../core/names/route-dns.ts';
+import type { DomainReport } from '../../core/names/split-dns.ts';
 import { familyOf, formatInterfaceAddress, isDefaultRoute, maskPrefix, type Prefix } from '../../core/net/cidr.ts';
 import { isLiteral, type SocketEndpoint } from '../../core/net/endpoint.ts';
 import { PrefixIndex } from '../../core/net/prefix-index.ts';
@@ -117,7 +118,8 @@ function desireNetwork(inputs: DesireInputs): DesiredNetwork {
     },
     constraints,
   );
-  const desired = withFormerRoutes(wanted, saved);
+  const domains = state.enabled ? wanted.domains : wanted.domains.map(whileDown);
+  const desired = withFormerRoutes({ ...wanted, domains }, saved);
   const config = renderConfig(desired.savedConfig, { saved: saved && text !== null ? { config: saved, text } : null });
   const taken = [maskPrefix(formatInterfaceAddress(desired.config.address)), ...desired.routes].filter(
     (prefix) => !isDefaultRoute(prefix),
@@ -138,6 +140,11 @@ function desireNetwork(inputs: DesireInputs): DesiredNetwork {
     ),
     moved: findMovedPeers(desired.config, applied ?? saved, { map, resolved }),
   };
+}
+
+/** A network that is down has no domain, whatever the daemon does. */
+function whileDown(report: DomainReport): DomainReport {
+  return report.state === 'refused' ? report : { ...report, state: 'waiting', reason: 'the network is down' };
 }
 
 /** Returns the routing table for accepted routes; null for the main table. */

@@ -1,5 +1,6 @@
 import { peerDomain } from '../names/hosts-block.ts';
 import { type DomainReport, isBelow } from '../names/split-dns.ts';
+import { serveRemedy } from '../names/usable-resolver.ts';
 import { namesPort } from '../names/zone.ts';
 import { type Address, type Prefix, tryParseAddress } from '../net/cidr.ts';
 import { type Check, inconclusive, passes, stops } from './check.ts';
@@ -108,7 +109,7 @@ function listServers({ servers, view, isDaemon, route }: QueryPath): string {
   const list = servers.length === 0 ? 'the resolver of this host' : servers.join(', ');
   if (!isDaemon) return list;
   const daemon = `the daemon of this host at ${findDaemon(view)}`;
-  if (view?.actual.dns?.isServing !== true) return `${daemon}, which is not running`;
+  if (view?.actual.dns?.isServing !== true) return `${daemon}, which does not serve names`;
   return route === null ? daemon : `${daemon}, which forwards them to ${list}`;
 }
 
@@ -137,7 +138,8 @@ export function checkNoAnswer(name: string, path: QueryPath, answers: boolean | 
   const { domain, link, view, refused } = path;
   const server = findDnsServer(path);
   if (path.isDaemon && view?.actual.dns?.isServing !== true) {
-    return stops('name', 'has no address: the daemon of this host, which has its domain, does not run', startDaemon);
+    const found = 'has no address: the daemon of this host, which has its domain, does not serve names';
+    return stops('name', found, serveRemedy);
   }
   const held = view === null ? undefined : refused.find(({ report }) => report.domain === domain);
   if (held !== undefined) return stops('name', 'has no address', describeRefused(held));
@@ -192,10 +194,8 @@ export function checkPeerName(
     return inconclusive('name', detail, showReply(name, view.actual.dns.program === 'systemd-resolved'));
   const isServable = view !== undefined && view.desired.served !== null;
   const hosts = `cpn set ${link} --hosts adds the names of peers to /etc/hosts`;
-  return inconclusive('name', detail, isServable ? `the daemon serves it: ${startDaemon}` : hosts);
+  return inconclusive('name', detail, isServable ? `the daemon serves it: ${serveRemedy}` : hosts);
 }
-
-const startDaemon = 'systemctl enable --now cpn, or cpn run';
 
 function showReply(name: string, isResolved: boolean): string {
   if (!isResolved) return `"getent ahosts ${name}" shows the reply`;

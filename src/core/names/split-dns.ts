@@ -183,5 +183,5 @@ export function isBelow(name: string, domain: string): boolean {
 }
 
 function describeOtherServers(first: RouteDns | undefined): string {
-  return `without "cpn run", only the domains behind ${first?.route} are resolved`;
+  return `until the daemon serves names, only the domains behind ${first?.route} are resolved`;
 }

@@ -59,6 +59,9 @@ export function isRecognized(found: LinkDnsSettings | null, servers: readonly Dn
   return found.servers.every((each) => known.includes(each)) && found.domains.every((each) => each.startsWith('~'));
 }
 
+/** A daemon that runs serves no names in its first seconds, or if another program has the port. */
+export const serveRemedy = 'systemctl enable --now cpn, or cpn run; if it runs, its log has the reason in a minute';
+
 /** The settings that our file keeps for now, with the reason. */
 export interface KeptFile {
   /** Null for no file. */

@@ -8,7 +8,14 @@ import {
   type SplitDnsInputs,
   splitDns,
 } from '../names/split-dns.ts';
-import { findObstacle, findServingAddress, isRecognized, keepFile, usesDaemon } from '../names/usable-resolver.ts';
+import {
+  findObstacle,
+  findServingAddress,
+  isRecognized,
+  keepFile,
+  serveRemedy,
+  usesDaemon,
+} from '../names/usable-resolver.ts';
 import { findReverseZones, namesPort } from '../names/zone.ts';
 import type { Prefix } from '../net/cidr.ts';
 import type { RouteConstraints } from '../routing/guard.ts';
@@ -80,7 +87,7 @@ export function chooseDns(
   };
 }
 
-const notServed = '"cpn run" does not work on this host: systemctl enable --now cpn, or cpn run';
+const notServed = `the daemon does not serve names yet: ${serveRemedy}`;
 
 interface Reported {
   readonly domains: readonly string[];

@@ -66,7 +66,9 @@ describe('the domains of a route', () => {
       'dc.example waiting',
       'x.example used',
     ]);
-    expect(report[1]?.reason).toBe('without "cpn run", only the domains behind 192.168.50.0/24 are resolved');
+    expect(report[1]?.reason).toBe(
+      'until the daemon serves names, only the domains behind 192.168.50.0/24 are resolved',
+    );
     const untaken = new Map([[lan, 'no connector']]);
     expect(splitDns({ ...inputs, entries, untaken }).dns?.domains).toEqual(['20.172.in-addr.arpa', 'dc.example']);
   });

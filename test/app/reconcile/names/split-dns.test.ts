@@ -287,7 +287,9 @@ describe('a host with dnsmasq', () => {
     set({ isServing: false });
     await run(simulated);
     expect(simulated.actual.dnsFiles).toEqual({});
-    expect(await reasons(simulated)).toEqual([expect.stringContaining('systemctl enable --now cpn')]);
+    // The daemon may run, and serve names in a moment.
+    const reason = 'the daemon does not serve names yet: systemctl enable --now cpn, or cpn run; if it runs, its log';
+    expect(await reasons(simulated)).toEqual([expect.stringContaining(reason)]);
     expect(await states(simulated)).toEqual(['office.cpn.internal waiting', 'corp.example waiting']);
     set({ isServing: true });
     await run(simulated);
@@ -298,6 +300,19 @@ describe('a host with dnsmasq', () => {
       written,
       [expect.stringContaining('systemctl enable --now cpn')],
     ]);
+  });
+
+  it('has none while the network is down, and that is the reason', async () => {
+    const { simulated, set } = await startDnsmasq();
+    await run(simulated);
+    for (const isServing of [true, false]) {
+      await takeDown(simulated.tools);
+      set({ isServing });
+      const domains = await describeDomains(simulated);
+      expect(domains.map(({ state, reason }) => `${state}: ${reason}`)).toEqual(
+        Array(2).fill('waiting: the network is down'),
+      );
+    }
   });
 
   it('gets other domains once a minute at most, but its own file back at once', async () => {
