@@ -232,6 +232,26 @@ describe.each([
     await resolvesAll();
   });
 
+  it('serves on while the folder is read-only, because the file there is the wanted one', async () => {
+    const at = `/etc/${folder}`;
+    await laptop.cpn(['reconcile']);
+    const [text, reloads] = [readFileSync(file(), 'utf8'), await resolver.reloads()];
+    await laptop.exec(['sh', '-c', `mount --bind ${at} ${at} && mount -o remount,bind,ro ${at}`]);
+    try {
+      await laptop.cpn(['reconcile']);
+      await laptop.exec(['ip', 'link', 'set', 'cpn0', 'mtu', '1300']);
+      await eventually('the daemon made a pass', async () =>
+        expect(await plan(laptop)).toEqual({ exitCode: 0, changes: [] }),
+      );
+      await resolvesAll();
+      expect((await reported())[0]).toMatchObject({ state: 'used' });
+    } finally {
+      await laptop.exec(['umount', at]);
+    }
+    await resolvesAll();
+    expect([readFileSync(file(), 'utf8'), await resolver.reloads()]).toEqual([text, reloads]);
+  });
+
   it('keeps the file of another program that has our name', async () => {
     await laptop.cpn(['leave', '--yes']);
     await writeFile(file(), '# of the administrator\n');
@@ -253,6 +273,12 @@ describe.each([
       expect(stderr).toContain(`cpn0 is not left completely: ${kind} still uses /etc/${folder}/cpn-cpn0.conf`);
     }
     expect(await resolver.reloads()).toEqual(reloads);
+    await join(office, laptop);
+    await eventually('the daemon could not write the file', async () =>
+      expect((await reported())[0]).toMatchObject({ state: 'refused', reason: expect.stringMatching(/exited with 1/) }),
+    );
+    const { changes } = await plan(laptop);
+    expect(changes).toMatchObject([{ action: 'remove', kind: 'dns' }]);
     await rm(site);
     await laptop.cpn(['leave', '--yes', '--verify']);
     expect(ours()).toEqual([]);
