@@ -88,6 +88,23 @@ const served = {
   rest: ['no', 'no', 'no'],
 };
 
+/** Sends LLMNR replies (RFC 4795) with each id from one address to another. */
+const forgeLlmnr = `
+const [from, to, name] = process.argv.slice(1);
+const socket = require('node:dgram').createSocket('udp4');
+const question = Buffer.concat([Buffer.from([name.length]), Buffer.from(name), Buffer.from([0, 0, 1, 0, 1])]);
+const data = Buffer.from([0, 0, 0, 30, 0, 4, ...from.split('.').map(Number)]);
+const rest = Buffer.concat([Buffer.from([0x80, 0, 0, 1, 0, 1, 0, 0, 0, 0]), question, question, data]);
+const send = (at) => {
+  for (let id = at; id < at + 256; id += 1) socket.send(Buffer.concat([Buffer.from([id >> 8, id & 255]), rest]), 5355, to);
+  setTimeout(send, 2, (at + 256) % 65536);
+};
+socket.bind(5355, from, () => {
+  console.log('sending');
+  send(0);
+});
+`;
+
 describe('a domain behind a route', () => {
   it('is resolved through the tunnel from the join on, and no other name is', async () => {
     // Without a handshake, the first query would wait for WireGuard's retry after 5 s.
@@ -108,6 +125,19 @@ describe('a domain behind a route', () => {
       },
       { domain: 'corp.example', route: '192.168.50.0/24', servers: [server], state: 'used' },
     ]);
+  });
+
+  it('comes without LLMNR and mDNS, by which any peer could answer, also with --no-dns', async () => {
+    const scopes = async () => /Current Scopes: .*/.exec((await resolved.resolvectl(['status', 'cpn0'])).stdout)?.[0];
+    expect(await scopes()).toBe('Current Scopes: DNS');
+    const forger = connector.spawn(['node', '-e', forgeLlmnr, '10.77.0.1', '10.77.0.2', 'wpad']);
+    await forger.waitForLine(/^sending$/);
+    expect(await resolved.resolvectl(['query', 'wpad'], { allowFailure: true })).not.toMatchObject({ exitCode: 0 });
+    await forger.stop();
+    await laptop.cpn(['set', '--no-dns']);
+    expect(await scopes()).toBe('Current Scopes: none');
+    await laptop.cpn(['set', '--dns']);
+    expect(await scopes()).toBe('Current Scopes: DNS');
   });
 
   it('is set again within 5 s of whatever took it away', async () => {

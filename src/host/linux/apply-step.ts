@@ -79,6 +79,8 @@ async function createLink(run: Run, link: string): Promise<void> {
   } catch (error) {
     if (!/Unknown device type|Operation not supported/.test(stderrOf(error))) throw error;
     await startUserspace(run, link);
+    // With this flag, which kernel WireGuard lacks, systemd-resolved queries peers over LLMNR.
+    await run('ip', ['link', 'set', 'dev', link, 'multicast', 'off']);
   }
   await disableForwarding(link);
 }
