@@ -57,7 +57,7 @@ export interface Notes {
   readonly troubles: readonly string[];
   /** The served routes of this connector behind which no probe target replies. */
   readonly dead: readonly Prefix[];
-  /** The DNS servers behind routes that did not answer the last query of this host. */
+  /** The DNS servers behind routes that leave queries of this host without an answer. */
   readonly silentDns: readonly Address[];
   /** The routes of this connector to the LANs that it serves. Null before the first pass. */
   readonly ways: LanRoutes | null;

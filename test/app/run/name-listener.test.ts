@@ -52,7 +52,7 @@ describe('the daemon', () => {
     expect(ask('none.office.cpn.internal')).toMatchObject({ rcode: 'NXDOMAIN' });
   });
 
-  it('notes servers that do not reply, until they do, or for ten minutes', async () => {
+  it('notes servers that leave three queries in 10 s without a reply, until they reply, or for ten minutes', async () => {
     const { simulated, triggers, run, ask } = await startHost();
     const noted = async () => (await simulated.tools.store.readNotes('cpn0')).silentDns;
     const reply = (isAnswered: boolean) => {
@@ -71,6 +71,15 @@ describe('the daemon', () => {
     await run();
     await run();
     expect(await noted()).toEqual([]);
+    for (let times = 0; times < 4; times += 1) reply(false);
+    simulated.seconds += 9;
+    reply(true);
+    simulated.seconds += 1;
+    reply(false);
+    simulated.seconds += 20;
+    reply(false);
+    await run();
+    expect([triggers.length, await noted()]).toEqual([1, []]);
     for (let times = 0; times < 2; times += 1) reply(false);
     expect(triggers).toHaveLength(2);
     await run();
@@ -80,8 +89,12 @@ describe('the daemon', () => {
     expect(triggers).toHaveLength(3);
     await run();
     expect([await noted(), await described()]).toEqual([[], [['used', 'used'], []]]);
-    reply(false);
+    for (let times = 0; times < 3; times += 1) {
+      reply(false);
+      simulated.seconds += 5;
+    }
     await run();
+    expect(await noted()).toEqual(['192.168.50.53']);
     simulated.seconds += 601;
     await run();
     expect(await noted()).toEqual([]);

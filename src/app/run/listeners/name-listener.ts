@@ -15,6 +15,16 @@ type NameTools = Pick<Tools, 'host' | 'log' | 'store' | 'monotonic' | 'sleep' | 
 
 /** Without another query, a server that did not reply may have recovered. */
 const silentSeconds = 600;
+/** One name that a server does not answer shows nothing: any program can send a query for it. */
+const leastUnanswered = 3;
+const leastSilentSeconds = 10;
+
+/** Queries without a reply since the last reply of a server, with times in seconds. */
+interface Unanswered {
+  readonly count: number;
+  readonly first: number;
+  readonly last: number;
+}
 
 /**
  * Serves the names of a network to the resolver of this host, at an address of the host,
@@ -31,8 +41,7 @@ export class NameListener implements PassListener {
   #built: { readonly map: NetworkMap; readonly labels: readonly PeerLabels[]; readonly label: string } | null = null;
   #zones: Zones = new Map();
   #forwarded: readonly ForwardedDomains[] = [];
-  /** When servers last left a query without a reply, in seconds, unless they replied since. */
-  readonly #silent = new Map<Address, number>();
+  readonly #unanswered = new Map<Address, Unanswered>();
   /** The silent servers in the notes; null for those of an earlier daemon. */
   #noted: string | null = null;
   /** Undefined if the resolver does not use this server. */
@@ -125,19 +134,27 @@ export class NameListener implements PassListener {
   }
 
   #followReply(servers: readonly Address[], isAnswered: boolean): void {
-    const wasSilent = servers.every((server) => this.#silent.has(server));
+    const areSilent = () => servers.every((server) => this.#isSilent(server));
+    const [wereSilent, now] = [areSilent(), this.#tools.monotonic()];
     for (const server of servers) {
-      if (isAnswered) this.#silent.delete(server);
-      else this.#silent.set(server, this.#tools.monotonic());
+      const { count, first } = this.#unanswered.get(server) ?? { count: 0, first: now };
+      if (isAnswered) this.#unanswered.delete(server);
+      else this.#unanswered.set(server, { count: count + 1, first, last: now });
     }
-    if (wasSilent === isAnswered) this.#onChange();
+    if (areSilent() !== wereSilent) this.#onChange();
+  }
+
+  #isSilent(server: Address): boolean {
+    const { count, first, last } = this.#unanswered.get(server) ?? { count: 0, first: 0, last: 0 };
+    return count >= leastUnanswered && last - first >= leastSilentSeconds;
   }
 
   async #noteSilent(forwarded: readonly ForwardedDomains[]): Promise<void> {
     const used = new Set(forwarded.flatMap(({ servers }) => servers));
     const since = this.#tools.monotonic() - silentSeconds;
-    for (const [server, at] of this.#silent) if (at < since || !used.has(server)) this.#silent.delete(server);
-    const silentDns = [...this.#silent.keys()].toSorted();
+    for (const [server, { last }] of this.#unanswered)
+      if (last < since || !used.has(server)) this.#unanswered.delete(server);
+    const silentDns = [...this.#unanswered.keys()].filter((server) => this.#isSilent(server)).toSorted();
     if (silentDns.join() === this.#noted) return;
     await this.#tools.store.amendNotes(this.#link, { silentDns });
     this.#noted = silentDns.join();
