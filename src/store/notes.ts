@@ -59,6 +59,8 @@ export interface Notes {
   readonly dead: readonly Prefix[];
   /** The DNS servers behind routes that leave queries of this host without an answer. */
   readonly silentDns: readonly Address[];
+  /** The address at which another program holds the port of the daemon's name server, or null. */
+  readonly namesTaken: Address | null;
   /** The routes of this connector to the LANs that it serves. Null before the first pass. */
   readonly ways: LanRoutes | null;
   /** The error of packet rules that fail to load. Null if they load, or if there are none. */
@@ -91,6 +93,7 @@ export const noNotes: Notes = {
   troubles: [],
   dead: [],
   silentDns: [],
+  namesTaken: null,
   ways: null,
   unloaded: null,
   inboundDropped: false,
@@ -131,6 +134,7 @@ const schema = v.object({
   troubles: v.array(v.string()),
   dead: v.optional(v.array(prefix), () => []),
   silentDns: v.optional(v.array(address), () => []),
+  namesTaken: v.optional(v.nullable(address), null),
   ways: v.optional(v.nullable(v.record(v.string(), lanRoute)), null),
   unloaded: v.optional(v.nullable(v.string()), null),
   inboundDropped: v.optional(v.boolean(), false),
@@ -147,7 +151,7 @@ const schema = v.object({
 export function formatNotes({ sync, silent, probed, ways, reachability, alternating, paths, ...plain }: Notes): string {
   const { lastSuccess, ...others } = sync;
   const kept = isFileTime(sync) ? others : sync;
-  const { daemonFailure, held, troubles, dead, silentDns, unloaded, inboundDropped } = plain;
+  const { daemonFailure, held, troubles, dead, silentDns, namesTaken, unloaded, inboundDropped } = plain;
   const lists = { silent: sortKeys(silent), troubles, dead, ...(ways !== null && { ways: sortKeys(ways) }) };
   const text = {
     sync: kept,
@@ -155,6 +159,7 @@ export function formatNotes({ sync, silent, probed, ways, reachability, alternat
     held,
     ...lists,
     ...(silentDns.length > 0 && { silentDns }),
+    ...(namesTaken !== null && { namesTaken }),
     unloaded,
     inboundDropped,
     probed: sortKeys(probed),

@@ -294,6 +294,32 @@ describe('a domain behind a route', () => {
     );
   });
 
+  it('shows that another program holds the port, also one of root, until it ends', async () => {
+    await daemon.stop();
+    const hold = "require('node:dgram').createSocket('udp4').bind(553, '10.77.0.2', () => console.log('bound'))";
+    const holder = laptop.spawn(['node', '-e', hold]);
+    await holder.waitForLine(/^bound$/);
+    daemon = await startDaemon(laptop);
+    const check = async () => (await laptop.cpn(['status', '--check'], { allowFailure: true })).exitCode;
+    const held = 'another program holds 10.77.0.2:553';
+    await eventually('domains have their servers', async () => {
+      const problem = { code: 'names-port-taken', remedy: expect.stringContaining('sport = :553') };
+      expect((await status(laptop)).problems).toContainEqual(expect.objectContaining(problem));
+      expect(await settings()).toEqual(direct);
+      return true;
+    });
+    expect(await check()).toBe(3);
+    expect((await status(laptop)).domains[0]).toMatchObject({
+      ...{ state: 'waiting', reason: expect.stringContaining(held) },
+    });
+    const print = async (...args: string[]) => (await laptop.cpn(args, { allowFailure: true })).stdout;
+    expect(await print('doctor')).toContain(`${held}, where the daemon serves names`);
+    expect(await print('explain', 'connector.office.cpn.internal')).toContain(held);
+    await holder.stop();
+    await eventually('the names of peers are served', async () => (await check()) === 0, often);
+    await eventually('domains have the daemon', async () => expect((await settings()).dns).toEqual(served.dns), often);
+  });
+
   it('stays while the daemon, the control plane or the connector is dead, and other names resolve', async () => {
     // The pass of the daemon that set its name server has ended then.
     await laptop.cpn(['reconcile']);

@@ -7,6 +7,7 @@ import { ownKeys } from '../../core/map/own-peer.ts';
 import { resolveLabels } from '../../core/names/hosts-label.ts';
 import { addressesOf } from '../../core/names/resolved-names.ts';
 import type { DomainReport } from '../../core/names/split-dns.ts';
+import { namesPort } from '../../core/names/zone.ts';
 import { hostPrefix } from '../../core/net/cidr.ts';
 import { formatEndpoint } from '../../core/net/endpoint.ts';
 import { proxyOf } from '../../core/net/proxy.ts';
@@ -148,6 +149,9 @@ export function describeEvaluation(
     ...domains
       .filter((each) => each.state === 'silent')
       .map(({ domain, servers }) => problem('domain-silent', { interface: link, domain, servers })),
+    ...(state.enabled && actual.dns?.taken !== undefined
+      ? [problem('names-port-taken', { interface: link, address: actual.dns.taken, port: namesPort })]
+      : []),
     ...findTroubles(state, notes),
   ]);
   return {

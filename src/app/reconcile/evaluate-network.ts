@@ -70,12 +70,13 @@ export async function evaluateNetwork(
   { actual: actualBefore, disallowed = [], applied, acceptsUnread = false, silent = [], paths }: EvaluationOptions = {},
 ): Promise<Evaluation> {
   const link = state.interface;
-  const [actual, { states, text, saved }] = await Promise.all([
+  const [found, { states, text, saved }] = await Promise.all([
     actualBefore && isComplete(actualBefore, state)
       ? actualBefore
       : tools.host.observe({ ...observeOptionsFor(state), acceptsUnread }),
     readKnown(tools, state),
   ]);
+  const actual = await withTakenPort(tools, link, found);
   if (actual.unread !== undefined && actual.device === null) throw new HostUnread(link, actual.unread);
   if (!isOwnLink(state, aliasOf(state.membership.map), actual)) {
     throw new NotOurs('the interface', link, 'remove it, or leave this network');
@@ -125,6 +126,13 @@ export async function evaluateNetwork(
     serviceTime,
     expired,
   };
+}
+
+/** The daemon alone can distinguish its own socket from that of another program of root. */
+async function withTakenPort({ store }: Pick<Tools, 'store'>, link: string, actual: Actual): Promise<Actual> {
+  if (!actual.dns) return actual;
+  const { namesTaken: taken } = await store.readNotes(link);
+  return taken === null ? actual : { ...actual, dns: { ...actual.dns, isServing: false, taken } };
 }
 
 /** Milliseconds after which refused DNS settings are tried again. */

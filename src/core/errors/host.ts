@@ -230,6 +230,17 @@ export class NamesNotServed extends CpnError {
   }
 }
 
+/** Why the daemon serves no names, and what to do. */
+export function describeHeldNamesPort(
+  address: string,
+  port: number,
+): { readonly text: string; readonly remedy: string } {
+  return {
+    text: `another program holds ${address}:${port}`,
+    remedy: `find it with "ss -lntup sport = :${port}", and stop it`,
+  };
+}
+
 const nameServerRemedies: Readonly<Record<string, string>> = {
   EADDRINUSE: 'stop the program that listens there (find it with "ss -lntup")',
   EADDRNOTAVAIL: 'retry when an interface has that address',

@@ -1,6 +1,6 @@
 import { peerDomain } from '../names/hosts-block.ts';
 import { type DomainReport, isBelow } from '../names/split-dns.ts';
-import { serveRemedy } from '../names/usable-resolver.ts';
+import { describeTaken, serveRemedy } from '../names/usable-resolver.ts';
 import { namesPort } from '../names/zone.ts';
 import { type Address, type Prefix, tryParseAddress } from '../net/cidr.ts';
 import { type Check, inconclusive, passes, stops } from './check.ts';
@@ -109,7 +109,7 @@ function listServers({ servers, view, isDaemon, route }: QueryPath): string {
   const list = servers.length === 0 ? 'the resolver of this host' : servers.join(', ');
   if (!isDaemon) return list;
   const daemon = `the daemon of this host at ${findDaemon(view)}`;
-  if (view?.actual.dns?.isServing !== true) return `${daemon}, which does not serve names`;
+  if (view?.actual.dns?.isServing !== true) return `${daemon}, which ${describeUnserved(view).why}`;
   return route === null ? daemon : `${daemon}, which forwards them to ${list}`;
 }
 
@@ -138,8 +138,8 @@ export function checkNoAnswer(name: string, path: QueryPath, answers: boolean | 
   const { domain, link, view, refused } = path;
   const server = findDnsServer(path);
   if (path.isDaemon && view?.actual.dns?.isServing !== true) {
-    const found = 'has no address: the daemon of this host, which has its domain, does not serve names';
-    return stops('name', found, serveRemedy);
+    const { why, remedy } = describeUnserved(view);
+    return stops('name', `has no address: the daemon of this host, which has its domain, ${why}`, remedy);
   }
   const held = view === null ? undefined : refused.find(({ report }) => report.domain === domain);
   if (held !== undefined) return stops('name', 'has no address', describeRefused(held));
@@ -194,7 +194,19 @@ export function checkPeerName(
     return inconclusive('name', detail, showReply(name, view.actual.dns.program === 'systemd-resolved'));
   const isServable = view !== undefined && view.desired.served !== null;
   const hosts = `cpn set ${link} --hosts adds the names of peers to /etc/hosts`;
-  return inconclusive('name', detail, isServable ? `the daemon serves it: ${serveRemedy}` : hosts);
+  return inconclusive('name', detail, isServable ? describeServer(view) : hosts);
+}
+
+function describeServer(view: NetworkOnHost): string {
+  const { why, remedy } = describeUnserved(view);
+  return view.actual.dns?.taken === undefined ? `the daemon serves it: ${remedy}` : `the daemon ${why}; ${remedy}`;
+}
+
+function describeUnserved(view: NetworkOnHost | null): { readonly why: string; readonly remedy: string } {
+  const { taken } = view?.actual.dns ?? {};
+  if (taken === undefined) return { why: 'does not serve names', remedy: serveRemedy };
+  const { text, remedy } = describeTaken(taken);
+  return { why: `does not serve names: ${text}`, remedy };
 }
 
 function showReply(name: string, isResolved: boolean): string {

@@ -63,6 +63,8 @@ interface KnownDomains {
   readonly others: readonly OtherDomain[];
   /** True if a system user's program serves names at our address: see {@link namesPort}. */
   readonly isServing: boolean;
+  /** Where another program holds the daemon's port, by the daemon's notes; absent if none does. */
+  readonly taken?: Address;
 }
 
 /** Has one list of DNS servers for each interface. */

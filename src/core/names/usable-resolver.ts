@@ -1,6 +1,8 @@
+import { describeHeldNamesPort } from '../errors/index.ts';
 import type { FileResolver, LinkDnsSettings, OwnDns, ResolverSettings, Underlay } from '../host-state/actual.ts';
 import { type Address, parseAddress } from '../net/cidr.ts';
 import { type DnsServer, type DomainServers, formatServer } from './split-dns.ts';
+import { namesPort } from './zone.ts';
 
 /** The resolver of this host, as observed. */
 export interface FoundResolver {
@@ -32,6 +34,11 @@ export function findServingAddress(
 ): Address {
   const isFile = resolver && !['systemd-resolved', 'macOS'].includes(resolver.program);
   return isFile ? parseAddress(own.replace(/^\d+/, '127')) : own;
+}
+
+/** Why the daemon does not serve names at the address that it shall have, and what to do. */
+export function describeTaken(taken: Address): { readonly text: string; readonly remedy: string } {
+  return describeHeldNamesPort(taken, namesPort);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { describePortTaken, HostsFileNotUpdated, HostUnread } from '../errors/index.ts';
+import { describeHeldNamesPort, describePortTaken, HostsFileNotUpdated, HostUnread } from '../errors/index.ts';
 import type { Id, PeerId } from '../map/model.ts';
 import type { SyncRefusal } from '../map/sync-refusal.ts';
 import { listNames } from '../util/list-names.ts';
@@ -252,6 +252,14 @@ export const networkEntries = {
     severity: 'problem',
     text: ({ domain, servers }) => `no DNS server of ${domain} answers: ${listNames(servers)}`,
     remedy: ({ servers: [server] }) => `cpn explain ${server} --protocol udp --port 53`,
+    // The table of domains has it.
+    isWarning: false,
+  }),
+  'names-port-taken': entry<{ address: string; port: number }>({
+    title: 'another program holds the port of the name server',
+    severity: 'problem',
+    text: ({ address, port }) => `${describeHeldNamesPort(address, port).text}, where the daemon serves names`,
+    remedy: ({ address, port }) => describeHeldNamesPort(address, port).remedy,
     // The table of domains has it.
     isWarning: false,
   }),

@@ -9,6 +9,7 @@ import {
   splitDns,
 } from '../names/split-dns.ts';
 import {
+  describeTaken,
   findObstacle,
   findServingAddress,
   isRecognized,
@@ -48,6 +49,8 @@ export function chooseDns(
     ? findObstacle({ resolver, isOwn }, { own, underlay })
     : 'this host takes none (--no-dns)';
   const isUsed = usesDaemon(names, own);
+  const taken = resolver?.taken === undefined ? null : describeTaken(resolver.taken);
+  const unserved = taken === null ? notServed : `${taken.text}; ${taken.remedy}`;
   const inputs: SplitDnsInputs = {
     own: isUsed ? { server: own, domains } : null,
     entries,
@@ -61,14 +64,14 @@ export function chooseDns(
     ),
     local: [map.cidr, ...subnets],
     // A file has no direct servers: with the tunnel away, queries would leave this host in clear.
-    unusable: obstacle ?? (ofLink === null && !isUsed ? notServed : null),
+    unusable: obstacle ?? (ofLink === null && !isUsed ? unserved : null),
   };
   const { dns, forwarded, report: split } = splitDns(inputs);
   const afterwards = ofLink !== null && { afterwards: splitDns({ ...inputs, own: null }).dns };
   // A file that cannot be written now is written once the names are served.
   const isServed = obstacle === null || (options.dns && resolver && ofLink === null);
   const served = isServed ? { address: own.address, label, forwarded, ...afterwards } : null;
-  const report = reportAll({ domains, split, obstacle, isServing: resolver?.isServing === true, isUsed });
+  const report = reportAll({ domains, split, obstacle, isServing: resolver?.isServing === true, isUsed, unserved });
   const kept = obstacle === null ? keepFile(resolver, own, refused?.failure) : null;
   if (kept !== null) {
     const isKept = ({ domain }: DomainReport) => kept.dns?.domains.includes(domain);
@@ -96,16 +99,18 @@ interface Reported {
   readonly isServing: boolean;
   /** True if the resolver sends all queries to the daemon, whether it serves names or not. */
   readonly isUsed: boolean;
+  /** Why the daemon serves no names, if it serves none. */
+  readonly unserved: string;
 }
 
 /** Adds the domain of the network's own names, which are served by the daemon alone. */
-function reportAll({ domains: [domain = ''], split, obstacle, isServing, isUsed }: Reported): DomainReport[] {
+function reportAll({ domains: [domain = ''], split, obstacle, isServing, isUsed, unserved }: Reported): DomainReport[] {
   const own = { domain, route: null, servers: [] };
   if (obstacle !== null) return [{ ...own, state: 'refused', reason: obstacle }, ...split];
   if (isServing) return [...split];
-  if (isUsed) return split.map((each) => notUsed(each, { state: 'waiting', reason: `its names fail: ${notServed}` }));
-  const waiting = split.map((each) => (each.reason === notServed ? { ...each, state: 'waiting' as const } : each));
-  return [{ ...own, state: 'waiting', reason: notServed }, ...waiting];
+  if (isUsed) return split.map((each) => notUsed(each, { state: 'waiting', reason: `its names fail: ${unserved}` }));
+  const waiting = split.map((each) => (each.reason === unserved ? { ...each, state: 'waiting' as const } : each));
+  return [{ ...own, state: 'waiting', reason: unserved }, ...waiting];
 }
 
 function serversOf({ servers }: RouteDns): DnsServer[] {

@@ -28,8 +28,18 @@ async function startHost(changes: Partial<Joined> = {}) {
     if (pass !== null) await listener.onPass(pass);
   };
   const ask = (name: string, type = 'A') => simulated.served?.answer({ name, type });
-  return { simulated, listener, triggers, run, ask };
+  /** The states of domains with their reasons, and the problems with names. */
+  const described = async () => {
+    const evaluation = await evaluateNetwork(simulated.tools, await simulated.state());
+    const { domains, problems } = describeEvaluation(evaluation, await simulated.tools.store.readNotes('cpn0'), 0);
+    const codes = problems.map(({ code }) => code).filter((code) => /^domain|^names/.test(code));
+    return [domains.map(({ state, reason }) => [state, reason]), codes] as const;
+  };
+  return { simulated, listener, triggers, run, ask, described };
 }
+const takenPort: NonNullable<SimulatedHost['tools']['host']['serveNames']> = async ({ address: at }) => {
+  throw new NamesNotServed(at, 553, Object.assign(new Error('taken'), { code: 'EADDRINUSE' }));
+};
 const found = (data: string) => ({ rcode: 'NOERROR', answers: [{ data }] });
 
 describe('the daemon', () => {
@@ -53,19 +63,15 @@ describe('the daemon', () => {
   });
 
   it('notes servers that leave three queries in 10 s without a reply, until they reply, or for ten minutes', async () => {
-    const { simulated, triggers, run, ask } = await startHost();
+    const { simulated, triggers, run, ask, described: describeAll } = await startHost();
     const noted = async () => (await simulated.tools.store.readNotes('cpn0')).silentDns;
     const reply = (isAnswered: boolean) => {
       const forwarding = ask('db.corp.example');
       if (forwarding && 'servers' in forwarding) forwarding.onReply?.(isAnswered);
     };
     const described = async () => {
-      const evaluation = await evaluateNetwork(simulated.tools, await simulated.state());
-      const { domains, problems } = describeEvaluation(evaluation, await simulated.tools.store.readNotes('cpn0'), 0);
-      return [
-        domains.map(({ state }) => state),
-        problems.map(({ code }) => code).filter((code) => /domain/.test(code)),
-      ];
+      const [domains, codes] = await describeAll();
+      return [domains.map(([state]) => state), codes];
     };
     await simulated.tools.store.amendNotes('cpn0', { silentDns: [address('192.0.2.1')] });
     await run();
@@ -201,18 +207,61 @@ describe('the daemon', () => {
   });
 
   it('leaves the settings to the servers behind routes if the port is taken, and tries again', async () => {
-    const { simulated, run } = await startHost();
+    const { simulated, run, described } = await startHost();
     const { serveNames } = simulated.tools.host;
-    simulated.tools.host.serveNames = async ({ address: at }) => {
-      throw new NamesNotServed(at, 553, Object.assign(new Error('taken'), { code: 'EADDRINUSE' }));
-    };
+    simulated.tools.host.serveNames = takenPort;
     await run();
+    // As if the other program is one of root.
+    const { dns } = simulated.actual;
+    if (dns) simulated.actual = { ...simulated.actual, dns: { ...dns, isServing: true } };
     await run();
     expect(simulated.linkDns?.servers).toEqual(['192.168.50.53']);
+    const reason = 'another program holds 10.77.0.1:553; find it with "ss -lntup sport = :553", and stop it';
+    expect(await described()).toEqual([
+      [
+        ['waiting', reason],
+        ['used', null],
+      ],
+      ['names-port-taken'],
+    ]);
     expect(simulated.logged.filter(({ message }) => message === 'the names of peers are not served')).toHaveLength(1);
     simulated.tools.host.serveNames = serveNames;
     await run();
     expect(simulated.served).not.toBeNull();
+    expect((await described())[1]).toEqual([]);
+  });
+
+  it('shows that the port is taken at the address for a file too, whose names fail meanwhile', async () => {
+    const { simulated, run, described } = await startHost();
+    simulated.dnsRecords = { 'peer-1.office.cpn.internal': [address('10.77.0.1')] };
+    const settings = { own: null, isRecent: false, folder: '/etc/dnsmasq.d', trouble: null, others: [] };
+    simulated.actual = {
+      ...simulated.actual,
+      ...{ dns: { program: 'dnsmasq', ...settings, isServing: false }, dnsFiles: {} },
+    };
+    simulated.tools.host.serveNames = takenPort;
+    await run();
+    await run();
+    const reason = 'another program holds 127.77.0.1:553; find it with "ss -lntup sport = :553", and stop it';
+    expect(await described()).toEqual([
+      [
+        ['waiting', reason],
+        ['waiting', reason],
+      ],
+      ['names-port-taken'],
+    ]);
+    expect(simulated.actual.dnsFiles).toEqual({});
+  });
+
+  it('does not show a taken port with --no-dns', async () => {
+    const { simulated, run, described } = await startHost();
+    simulated.tools.host.serveNames = takenPort;
+    await run();
+    const state = await simulated.state();
+    await simulated.tools.store.write({ ...state, options: { ...options, dns: false } });
+    await run();
+    expect((await simulated.tools.store.readNotes('cpn0')).namesTaken).toBeNull();
+    expect((await described())[1]).not.toContain('names-port-taken');
   });
 
   it('leaves the resolver to the servers behind routes when the daemon ends', async () => {

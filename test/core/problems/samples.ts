@@ -42,6 +42,7 @@ export const samples: { readonly [Code in ProblemCode]: FactsOf<Code> } = {
   'hosts-not-updated': { ...link, problem: '/etc/hosts is not a regular file' },
   'domain-refused': { ...link, domain: 'corp.example', reason: 'the interface tun0 has it' },
   'domain-silent': { ...link, domain: 'corp.example', servers: ['192.168.50.53'] },
+  'names-port-taken': { ...link, address: '10.77.0.2', port: 553 },
   'dns-ignored': { ...link, service, servers: ['10.77.0.53'] },
   'config-remark': { ...link, service, remark: 'PostUp is not used' },
   'pin-mismatch': {

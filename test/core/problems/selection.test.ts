@@ -31,7 +31,16 @@ const ofInterface = [
     'lan-silent',
     'lan-unreachable',
   ],
-  ...['map-unused', 'peer-hidden', 'peer-relayed', 'peer-silent', 'port-mismatch', 'probe-untried', 'route-bypassed'],
+  ...[
+    'map-unused',
+    'names-port-taken',
+    'peer-hidden',
+    'peer-relayed',
+    'peer-silent',
+    'port-mismatch',
+    'probe-untried',
+    'route-bypassed',
+  ],
   ...['route-foreign', 'route-missing', 'secret-mismatch', 'session-kept', 'subnet-inside', 'tunnel-bypassed'],
 ];
 

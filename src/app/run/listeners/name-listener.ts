@@ -44,6 +44,8 @@ export class NameListener implements PassListener {
   readonly #unanswered = new Map<Address, Unanswered>();
   /** The silent servers in the notes; null for those of an earlier daemon. */
   #noted: string | null = null;
+  /** In the notes; undefined for that of an earlier daemon. */
+  #taken: Address | null | undefined;
   /** Undefined if the resolver does not use this server. */
   #afterwards: DomainServers | null | undefined;
 
@@ -65,7 +67,10 @@ export class NameListener implements PassListener {
     if (!served && evaluation?.actual.dns === null) return;
     this.#afterwards = this.#hasServed ? served?.afterwards : undefined;
     await this.#noteSilent(served?.forwarded ?? []);
-    if (!served) return this.#stop();
+    if (!served) {
+      await this.#noteTaken(null);
+      return this.#stop();
+    }
     const { membership, labels } = evaluation.state;
     this.#forwarded = served.forwarded;
     this.#build(membership.map, labels, served.label);
@@ -116,13 +121,24 @@ export class NameListener implements PassListener {
     try {
       const server = await this.#tools.host.serveNames?.({ address, source }, (question) => this.#answer(question));
       this.#transitions.update(null);
+      await this.#noteTaken(null);
       if (server === undefined) return;
       this.#server = { ...server, address };
       this.#hasServed = true;
       this.#onChange();
     } catch (error) {
-      this.#transitions.update(expectCpnError(error));
+      const failure = expectCpnError(error);
+      this.#transitions.update(failure);
+      await this.#noteTaken(failure.facts.code === 'EADDRINUSE' ? address : null);
     }
+  }
+
+  async #noteTaken(namesTaken: Address | null): Promise<void> {
+    if (namesTaken === this.#taken) return;
+    await this.#tools.store.amendNotes(this.#link, { namesTaken });
+    this.#taken = namesTaken;
+    // The resolver must not use the other program.
+    if (namesTaken !== null) this.#onChange();
   }
 
   #answer(question: Question) {
