@@ -34,7 +34,7 @@ interface ChosenRoutes {
 
 /** Chooses the domains that this host resolves: names of peers, and the domains behind routes. */
 export function chooseDns(
-  { options, names, label, self }: Pick<DesiredInputs, 'options' | 'names' | 'label' | 'self'>,
+  { options, names, label, self, link }: Pick<DesiredInputs, 'options' | 'names' | 'label' | 'self' | 'link'>,
   { map, reports, keptOutside, constraints: { underlay, newerLinks } }: ChosenRoutes,
 ): Pick<Desired, 'dns' | 'ownsDns' | 'served' | 'domains'> {
   const { entries, suffixes, needed, networks, resolver, refused } = names;
@@ -71,7 +71,10 @@ export function chooseDns(
   // A file that cannot be written now is written once the names are served.
   const isServed = obstacle === null || (options.dns && resolver && ofLink === null);
   const served = isServed ? { address: own.address, label, forwarded, ...afterwards } : null;
-  const report = reportAll({ domains, split, obstacle, isServing: resolver?.isServing === true, isUsed, unserved });
+  const hosts = `"cpn set ${link} --hosts" adds the names of peers to /etc/hosts`;
+  const alternative = options.dns && !resolver && !options.hosts ? hosts : null;
+  const isServing = resolver?.isServing === true;
+  const report = reportAll({ domains, alternative, split, obstacle, isServing, isUsed, unserved });
   const kept = obstacle === null ? keepFile(resolver, own, refused?.failure) : null;
   if (kept !== null) {
     const isKept = ({ domain }: DomainReport) => kept.dns?.domains.includes(domain);
@@ -96,6 +99,8 @@ interface Reported {
   readonly domains: readonly string[];
   readonly split: readonly DomainReport[];
   readonly obstacle: string | null;
+  /** How this host can have the names of peers despite the obstacle; null for no other way. */
+  readonly alternative: string | null;
   readonly isServing: boolean;
   /** True if the resolver sends all queries to the daemon, whether it serves names or not. */
   readonly isUsed: boolean;
@@ -104,9 +109,20 @@ interface Reported {
 }
 
 /** Adds the domain of the network's own names, which are served by the daemon alone. */
-function reportAll({ domains: [domain = ''], split, obstacle, isServing, isUsed, unserved }: Reported): DomainReport[] {
+function reportAll({
+  domains: [domain = ''],
+  split,
+  obstacle,
+  alternative,
+  isServing,
+  isUsed,
+  unserved,
+}: Reported): DomainReport[] {
   const own = { domain, route: null, servers: [] };
-  if (obstacle !== null) return [{ ...own, state: 'refused', reason: obstacle }, ...split];
+  if (obstacle !== null) {
+    const reason = alternative === null ? obstacle : `${obstacle}; ${alternative}`;
+    return [{ ...own, state: 'refused', reason }, ...split];
+  }
   if (isServing) return [...split];
   if (isUsed) return split.map((each) => notUsed(each, { state: 'waiting', reason: `its names fail: ${unserved}` }));
   const waiting = split.map((each) => (each.reason === unserved ? { ...each, state: 'waiting' as const } : each));

@@ -193,6 +193,17 @@ describe('the daemon', () => {
     expect(simulated.served).toBeNull();
   });
 
+  it('names --hosts for the names of peers without a local resolver, unless the host has it', async () => {
+    const { simulated, described } = await startHost();
+    simulated.actual = { ...simulated.actual, dns: null };
+    const hint = /no program of this host; "cpn set cpn0 --hosts" adds the names of peers to \/etc\/hosts$/;
+    const ofPeers = async () => (await described())[0][0]?.[1];
+    expect(await ofPeers()).toMatch(hint);
+    const state = await simulated.state();
+    await simulated.tools.store.write({ ...state, options: { ...options, hosts: true } });
+    expect(await ofPeers()).toMatch(/no program of this host$/);
+  });
+
   it('serves on while systemd-resolved does not reply', async () => {
     const { simulated, triggers, run, ask } = await startHost();
     await run();
