@@ -4,10 +4,10 @@ import { printable, WrongUsage } from '../../core/errors/index.ts';
 import { describeDetails } from '../../core/events/describe-event.ts';
 import { openAdmin } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
-import { readExportedAudit } from '../input/exported-audit.ts';
+import { type ExportedAudit, readExportedAudit } from '../input/exported-audit.ts';
 import { apiFlags, jsonFlag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
-import { green, note, print, printJson, red, table } from '../output/output.ts';
+import { green, note, print, printJson, red, table, warn } from '../output/output.ts';
 import type { Command } from '../parse/command.ts';
 
 const usualLimit = 50;
@@ -57,23 +57,25 @@ export const audit: Command = {
 };
 
 const linksAtOnce = 1_000;
+const nothing: ExportedAudit = { links: [], unread: null };
 
 /** Verifies on this machine: a control plane that was taken over would report no change. */
 async function verify(input: Input): Promise<number> {
   const unused = ['limit', 'before'].find((flag) => input.has(flag));
   if (unused !== undefined) throw new WrongUsage(`--verify reads the whole log; leave out --${unused}`);
   const path = input.text('against');
-  const exported = path === undefined ? [] : await readExportedAudit(path);
+  const { links: exported, unread } = path === undefined ? nothing : await readExportedAudit(path);
   const verifier = createVerifier(exported);
   const service = await openAdmin(input);
   for (let after = 0, isWhole = false; !isWhole; ) {
-    const links = await service.readAuditChain({ after, limit: linksAtOnce });
-    isWhole = links.length === 0 || !links.every((link) => verifier.take(link));
-    after = links.at(-1)?.seq ?? after;
+    const chain = await service.readAuditChain({ after, limit: linksAtOnce });
+    isWhole = chain.length === 0 || !chain.every((link) => verifier.take(link));
+    after = chain.at(-1)?.seq ?? after;
   }
   const verdict = verifier.finish();
-  if (input.switch('json')) printJson(toJson(verdict));
+  if (input.switch('json')) printJson({ ...toJson(verdict), unread });
   else show(verdict);
+  if (unread !== null) warn(`--against has ${unread.count} lines that are no entry, the first at line ${unread.first}`);
   return verdict.misfit === null ? exitCodes.done : exitCodes.failed;
 }
 

@@ -1,55 +1,88 @@
 import { createReadStream } from 'node:fs';
-import { createInterface } from 'node:readline';
+import { stat } from 'node:fs/promises';
 import { type ChainedEntry, digestEntry } from '../../core/audit/chain.ts';
 import type { ExportedLink } from '../../core/audit/verify-chain.ts';
 import { quote, WrongUsage } from '../../core/errors/index.ts';
 
+export interface ExportedAudit {
+  readonly links: readonly ExportedLink[];
+  /** The number of lines that are no entry, and the first of them; null for none. */
+  readonly unread: { readonly count: number; readonly first: number } | null;
+}
+
+/** Characters. Far above the largest entry. */
+const mostOfLine = 1_000_000;
+
 /**
  * Reads entries of the audit from a file: JSON lines of `--audit-log`, of a webhook or of syslog,
- * or the document of `cpn audit --json`. Leaves out entries that were not chained yet.
+ * or documents of `cpn audit --json`. Leaves out entries that were not chained yet.
  */
-export async function readExportedAudit(path: string): Promise<ExportedLink[]> {
+export async function readExportedAudit(path: string): Promise<ExportedAudit> {
   const links: ExportedLink[] = [];
+  let unread: { count: number; first: number } | null = null;
   let [number, document] = [0, ''];
-  try {
-    for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY })) {
-      number += 1;
-      // The document of --json is one value in many lines.
-      if (document !== '' || /^\s*\{\s*$/.test(line)) document += `${line}\n`;
-      else links.push(...toLinks(parse(line)));
+  const read = (text: string) => {
+    const found = toLinks(text);
+    if (found !== null) links.push(...found);
+    else if (text.trim() !== '') unread = { count: (unread?.count ?? 0) + 1, first: unread?.first ?? number };
+  };
+  for await (const line of readLines(path)) {
+    number += 1;
+    // A document of --json is one value in many lines, the first and last of which are braces.
+    if (document === '' && line.trimEnd() !== '{') read(line);
+    else document += `${line}\n`;
+    if (document !== '' && (line.trimEnd() === '}' || document.length > mostOfDocument)) {
+      read(document);
+      document = '';
     }
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === undefined) throw error;
-    throw new WrongUsage(`--against ${quote(path)} cannot be read (${code}); check the path and its permissions`);
   }
-  links.push(...toLinks(parse(document)));
-  if (links.length > 0) return links;
+  read(document);
+  if (links.length > 0) return { links, unread };
   throw new WrongUsage(
     `--against ${quote(path)} has no chained entry in its ${number} lines; give a file of --audit-log, or of "cpn audit --json"`,
   );
 }
 
-/** The JSON of a text, after a header of syslog. Undefined without one. */
-function parse(line: string): unknown {
-  const start = line.indexOf('{');
-  if (start < 0) return undefined;
+const mostOfDocument = 100_000_000;
+
+/** Lines end in a line feed alone: other characters of Unicode that end lines are in names. */
+async function* readLines(path: string): AsyncGenerator<string> {
   try {
-    return JSON.parse(line.slice(start));
+    if (!(await stat(path)).isFile()) throw new WrongUsage(`--against ${quote(path)} is no regular file`);
+    let rest = '';
+    for await (const chunk of createReadStream(path, 'utf8')) {
+      const lines = `${rest}${chunk}`.split('\n');
+      rest = (lines.pop() ?? '').slice(0, mostOfLine);
+      yield* lines;
+    }
+    if (rest !== '') yield rest;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    throw new WrongUsage(`--against ${quote(path)} cannot be read (${code}); check the path and its permissions`);
+  }
+}
+
+/** The links in a line after a header of syslog, or in a document. Null for any other text. */
+function toLinks(text: string): ExportedLink[] | null {
+  try {
+    return linksIn(JSON.parse(text.slice(Math.max(0, text.indexOf('{')))));
   } catch {
-    return undefined;
+    // No JSON, or JSON that is nested too deeply.
+    return null;
   }
 }
 
 /** The links in an entry, a message with it, or a document of entries. */
-function toLinks(value: unknown): ExportedLink[] {
-  if (Array.isArray(value)) return value.flatMap(toLinks);
-  if (typeof value !== 'object' || value === null) return [];
+function linksIn(value: unknown): ExportedLink[] | null {
+  if (typeof value !== 'object' || value === null) return null;
   const { data, entries, chain, ...entry } = value as Record<string, unknown>;
-  if (typeof data === 'object' && data !== null) return toLinks(data);
-  if (Array.isArray(entries)) return toLinks(entries);
+  if (Array.isArray(entries)) return entries.flatMap((each) => linksIn(each) ?? []);
+  if (typeof data === 'object' && data !== null) return linksIn(data);
+  if (chain === null) return [];
   const { seq, hash } = (chain ?? {}) as Partial<Record<string, unknown>>;
-  if (typeof seq !== 'number' || typeof hash !== 'string') return [];
-  const known = entry as unknown as ChainedEntry;
-  return [{ id: known.id, seq, hash, digest: digestEntry(known) }];
+  if (!Number.isSafeInteger(seq) || (seq as number) < 1 || typeof hash !== 'string') return null;
+  const { id, at, action } = entry;
+  if (typeof id !== 'number' || typeof at !== 'string' || typeof action !== 'string') return null;
+  return [{ id, at, action, seq: seq as number, hash, digest: digestEntry(entry as unknown as ChainedEntry) }];
 }

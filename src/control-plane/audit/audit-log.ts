@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { InvalidValue } from '../../core/errors/index.ts';
 import { createFileReceiver, createOutputReceiver } from './receivers.ts';
@@ -25,6 +25,11 @@ export async function openAuditLog(text: string, name: string): Promise<AuditRec
     );
   }
   const path = resolve(text);
+  const isOther = await stat(path).then(
+    (found) => !found.isFile(),
+    () => false,
+  );
+  if (isOther) throw new InvalidValue(name, text, 'is no regular file', 'give the path of a file, or of none yet');
   await open(path, 'a', 0o600).then(
     (file) => file.close(),
     ({ code }: NodeJS.ErrnoException) => {

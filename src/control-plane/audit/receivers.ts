@@ -43,18 +43,19 @@ async function endsInLine(file: FileHandle): Promise<boolean> {
   return buffer[0] === 0x0a;
 }
 
+const passing = { retryAfterMs: 0, isRefusal: false } as const;
+
 /** Writes JSON lines to standard output. A closed one is a failure. */
 export function createOutputReceiver(output: Pick<NodeJS.WriteStream, 'write'> = process.stdout): AuditReceiver {
   return {
     ...{ name: 'output', label: 'standard output', accepts: () => true },
-    send: (messages) =>
+    send: (messages, signal) =>
       new Promise<Sent>((resolve) => {
+        const stop = () => resolve({ count: 0, failure: { reason: 'the control plane stops', ...passing } });
+        signal.addEventListener('abort', stop, { once: true });
         output.write(messages.map(({ body }) => `${body}\n`).join(''), (error) => {
-          const failure = error && {
-            reason: `standard output is closed (${error.message})`,
-            retryAfterMs: 0,
-            isRefusal: false,
-          };
+          signal.removeEventListener('abort', stop);
+          const failure = error && { reason: `standard output is closed (${error.message})`, ...passing };
           resolve(failure ? { count: 0, failure } : { count: messages.length, failure: null });
         });
       }),

@@ -11,12 +11,15 @@ export interface SyslogServer {
 }
 
 const attemptMs = 20_000;
+/** A balancer without a server behind it closes a new connection within this time. */
+const settleMs = 250;
 /** Facility 13, log audit, and severity 5, notice (RFC 5424, 6.2.1). */
 const priority = 13 * 8 + 5;
 
 /**
  * Sends messages of RFC 5424 over TCP or TLS, each after its length (RFC 6587, 3.4.1; RFC 5425).
- * Syslog has no replies: a connection carries one batch, and the server closes it after the end.
+ * Syslog has no replies: a connection carries one batch, and the server closes it after our end,
+ * never before.
  */
 export function createSyslogReceiver({ host, port, isTls }: SyslogServer): AuditReceiver {
   const name = `${isTls ? 'syslogs' : 'syslog'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
@@ -35,14 +38,18 @@ export function createSyslogReceiver({ host, port, isTls }: SyslogServer): Audit
         const onAbort = () =>
           fail(signal.aborted ? 'the control plane stops' : `no end in ${attemptMs / 1000} seconds`);
         limit.addEventListener('abort', onAbort, { once: true });
-        let isSent = false;
+        let isEnded = false;
         socket.on('error', (error) => fail(codeOf(error)));
+        socket.on('end', () => isEnded || fail('the server closed the connection early'));
         socket.on('close', () =>
-          isSent ? end({ count: messages.length, failure: null }) : fail('closed before the end'),
+          isEnded ? end({ count: messages.length, failure: null }) : fail('the server closed the connection early'),
         );
         socket.on(isTls ? 'secureConnect' : 'connect', () => {
-          socket.end(messages.map(toFrame).join(''), () => {
-            isSent = true;
+          socket.write(messages.map(toFrame).join(''), () => {
+            setTimeout(() => {
+              isEnded = true;
+              socket.end();
+            }, settleMs);
           });
         });
         // Without a reader, the end of the other side is never noticed.

@@ -7,8 +7,7 @@ export interface ChainLink extends ChainPlace {
 }
 
 /** An entry that another system received, with the digest of what it received. */
-export interface ExportedLink extends ChainPlace {
-  readonly id: ChainedEntry['id'];
+export interface ExportedLink extends ChainPlace, Pick<ChainedEntry, 'id' | 'at' | 'action'> {
   readonly digest: string;
 }
 
@@ -37,6 +36,26 @@ export interface ChainVerdict {
 /** The action of the entry that states what retention removed, up to the link `through`. */
 export const pruneAction = 'audit.prune';
 
+/** What retention removed up to a link: entries before an instant, or entries with an action. */
+interface Statement {
+  readonly through: number;
+  readonly before: string | null;
+  readonly action: string | null;
+}
+
+/** Null for a statement about the future, or about itself. */
+function readStatement({ seq, entry }: ChainLink): Statement | null {
+  if (entry?.action !== pruneAction) return null;
+  const { through, before, action } = entry.details;
+  if (typeof through !== 'number' || through >= seq) return null;
+  if (typeof before === 'string') return before < entry.at ? { through, before, action: null } : null;
+  return typeof action === 'string' ? { through, before: null, action } : null;
+}
+
+const isCovered = ({ seq, at, action }: ExportedLink) => {
+  return (each: Statement) => seq <= each.through && (each.before === null ? action === each.action : at < each.before);
+};
+
 /**
  * Verifies the links of an organization, which come in the order of their numbers. The first link
  * is the anchor: retention removed all before it.
@@ -44,20 +63,24 @@ export const pruneAction = 'audit.prune';
  * @param exported entries that the links must contain
  */
 export function createVerifier(exported: readonly ExportedLink[] = []) {
-  const awaited = new Map(exported.map((each) => [each.seq, each]));
+  const awaited = Map.groupBy(exported, ({ seq }) => seq);
+  const removed: ExportedLink[] = [];
+  const statements: Statement[] = [];
   let misfit: Misfit | null = null;
-  let [verified, pruned, compared, older] = [0, 0, 0, 0];
+  let [verified, pruned, compared] = [0, 0, 0];
   let first: number | null = null;
   let last: ChainPlace | null = null;
-  let [prunedThrough, statedThrough] = [0, 0];
+  let prunedThrough = 0;
 
   const compare = (link: ChainLink): string | null => {
-    const other = awaited.get(link.seq);
-    if (other === undefined) return null;
-    compared += 1;
+    for (const other of awaited.get(link.seq) ?? []) {
+      compared += 1;
+      if (other.hash !== link.hash) return `it or an earlier entry differs from the exported entry ${other.id}`;
+      if (other.digest !== link.digest) return `it differs from the exported entry ${other.id}`;
+      if (link.entry === null) removed.push(other);
+    }
     awaited.delete(link.seq);
-    if (other.hash !== link.hash) return `it or an earlier entry differs from the exported entry ${other.id}`;
-    return other.digest === link.digest ? null : `it differs from the exported entry ${other.id}`;
+    return null;
   };
 
   const findProblem = (link: ChainLink): string | null => {
@@ -67,6 +90,22 @@ export function createVerifier(exported: readonly ExportedLink[] = []) {
     const isIntact = isAnchor || hashLink(last?.hash ?? chainStart, seq, digest) === hash;
     if (!isIntact || (entry !== null && digestEntry(entry) !== digest)) return 'it was changed';
     return compare(link);
+  };
+
+  /** The exported entries that neither retention nor the end of the chain explains. */
+  const findMissing = (): Misfit | null => {
+    const rest = [...awaited.values()].flat().toSorted((one, other) => one.seq - other.seq);
+    const older = rest.filter(({ seq }) => first !== null && seq < first);
+    removed.push(...older);
+    const lost = removed.find((each) => !statements.some(isCovered(each)));
+    if (lost !== undefined) {
+      const problem = `the exported entry ${lost.id} is missing, and no entry ${pruneAction} covers it`;
+      return { seq: lost.seq, entry: lost.id, problem };
+    }
+    const beyond = rest[older.length];
+    if (beyond === undefined) return null;
+    const problem = `it is missing: the chain ends at ${last?.seq ?? 0}, before the exported entry ${beyond.id}`;
+    return { seq: beyond.seq, entry: beyond.id, problem };
   };
 
   return {
@@ -84,23 +123,18 @@ export function createVerifier(exported: readonly ExportedLink[] = []) {
       last = { seq, hash };
       if (entry === null) [pruned, prunedThrough] = [pruned + 1, seq];
       else verified += 1;
-      const through = entry?.action === pruneAction ? entry.details.through : null;
-      if (typeof through === 'number') statedThrough = Math.max(statedThrough, through);
+      const statement = readStatement(link);
+      if (statement !== null) statements.push(statement);
       return true;
     },
     /** The verdict after the last link. */
     finish(): ChainVerdict {
-      if (misfit === null && prunedThrough > statedThrough) {
+      if (misfit === null && statements.every(({ through }) => through < prunedThrough) && prunedThrough > 0) {
         const problem = `it is missing, and no entry ${pruneAction} covers it`;
         misfit = { seq: prunedThrough, entry: null, problem };
       }
-      const rest = [...awaited.values()].toSorted((one, other) => one.seq - other.seq);
-      older = rest.filter(({ seq }) => first !== null && seq < first).length;
-      const [beyond] = rest.slice(older);
-      if (misfit === null && beyond !== undefined) {
-        const problem = `it is missing: the chain ends at ${last?.seq ?? 0}, before the exported entry ${beyond.id}`;
-        misfit = { seq: beyond.seq, entry: beyond.id, problem };
-      }
+      misfit ??= findMissing();
+      const older = exported.filter(({ seq }) => first !== null && seq < first).length;
       return { misfit, verified, pruned, first, last: last?.seq ?? null, compared, older };
     },
   };

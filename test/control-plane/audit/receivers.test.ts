@@ -82,6 +82,7 @@ test('a file that cannot be written is refused at the start', async () => {
   await expect(openAuditLog(path, '--audit-log')).rejects.toThrow(
     `--audit-log ${JSON.stringify(path)} cannot be written (ENOENT)`,
   );
+  await expect(openAuditLog(folder, '--audit-log')).rejects.toThrow(/is no regular file/);
   await expect(openAuditLog('https://logs.example.net', '--audit-log')).rejects.toThrow(/is no kind of log/);
   await expect(openAuditLog('syslog://logs.example.net/path', '--audit-log')).rejects.toThrow(/is no server of syslog/);
 });
@@ -178,6 +179,27 @@ test('syslog gets messages of RFC 5424 after their length, again after a connect
   expect(message).toMatch(
     /^<109>1 2030-01-01T00:00:00\.000Z \S+ cpn-control-plane \d+ audit - \{"type":"audit\.network\.create"/,
   );
+});
+
+test('a syslog server that closes a connection before its end gets the entries again', async () => {
+  let early = 2;
+  const { received, url } = await startSyslog((socket) => {
+    if (early > 0) socket.end();
+    early -= 1;
+  });
+  const { plane, make } = await start({ auditLog: await openAuditLog(url, '--audit-log') });
+  await make('one');
+  await eventually('it came', async () => received.join('').includes('"one"'));
+  expect(plane.log()).toContain('the server closed the connection early');
+});
+
+test('a standard output that does not take its lines does not delay the end', async () => {
+  const output = { write: () => true };
+  const plane = await openPlane({ chainMs: 50, auditLog: createOutputReceiver(output as never) });
+  await untilRegistered(plane, 1);
+  await logIn(plane);
+  await eventually('it is sent', async () => plane.log().includes('request answered'));
+  await closePlane(plane);
 });
 
 test('one process at a time sends, and another takes over where it ended', async () => {

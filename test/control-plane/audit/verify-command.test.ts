@@ -104,3 +104,28 @@ test('a file without entries is refused', async () => {
     /has no chained entry in its 2 lines/,
   );
 });
+
+test('characters that end lines elsewhere, in a name, hide no line of the copy', async () => {
+  const { plane, token, path } = await start();
+  await makeNetwork(plane, token, { name: 'x\u2028{\u2028y' });
+  await makeNetwork(plane, token, { name: 'last' });
+  await eventually('the log has it', async () => readFileSync(path, 'utf8').includes('"last"'));
+  const { stderr } = await run(plane, token, { verify: true, against: path, json: true });
+  expect(stderr).toBe('');
+  const lines = readFileSync(path, 'utf8').trimEnd().split('\n').length;
+  const { stdout } = await run(plane, token, { verify: true, against: path, json: true });
+  expect(JSON.parse(stdout)).toMatchObject({ ok: true, compared: lines, unread: null });
+});
+
+test('lines that are no entry are counted, and documents may follow each other', async () => {
+  const { plane, token, path } = await start();
+  const { stdout: document } = await run(plane, token, { json: true });
+  const both = join(folder, 'both');
+  const deep = `{"data":${'['.repeat(20_000)}`;
+  writeFileSync(both, `${document}${document}cut {"type":\n${deep}\n${readFileSync(path, 'utf8')}`);
+  const { stderr, exitCode } = await run(plane, token, { verify: true, against: both });
+  expect([exitCode, stderr]).toEqual([
+    0,
+    expect.stringContaining('--against has 2 lines that are no entry, the first at line'),
+  ]);
+});

@@ -25,7 +25,7 @@ function verify(links: readonly ChainLink[], exported: readonly ExportedLink[] =
 }
 
 const exportOf = ({ seq, hash, digest, entry: found }: ChainLink): ExportedLink => ({
-  ...{ seq, hash, digest, id: found?.id ?? null },
+  ...{ seq, hash, digest, id: found?.id ?? null, at: found?.at ?? '', action: found?.action ?? '' },
 });
 
 const five = chainOf([1, 2, 3, 4, 5].map((id) => entry(id)));
@@ -107,7 +107,8 @@ describe('the first entry that does not fit is named', () => {
 });
 
 describe('what retention removed', () => {
-  const statement = entry(6, 'audit.prune', { before: '2030-01-01T00:00:00.000Z', through: 3 });
+  const at = '2031-01-01T00:00:00.000Z';
+  const statement = { ...entry(6, 'audit.prune', { before: '2030-06-01T00:00:00.000Z', through: 3 }), at };
   const six = chainOf([...five.map(({ entry: found }) => found as ChainedEntry), statement]);
 
   test('fits with a statement of it', () => {
@@ -124,4 +125,37 @@ describe('what retention removed', () => {
     const links = six.slice(1).map((link) => (link.seq === 3 ? { ...link, entry: null } : link));
     expect(verify(links, six.map(exportOf))).toMatchObject({ misfit: null, compared: 5, older: 1 });
   });
+
+  const withStatement = (details: object) => {
+    const stated = { ...entry(6, 'audit.prune', details), at };
+    return chainOf([...five.map(({ entry: found }) => found as ChainedEntry), stated]);
+  };
+  const without = (links: readonly ChainLink[], seq: number) =>
+    links.map((link) => (link.seq === seq ? { ...link, entry: null } : link));
+
+  test.each([
+    ['an instant before the entry', { before: '2029-12-31T00:00:00.000Z', through: 5 }],
+    ['another action', { action: 'logout', through: 5 }],
+  ])('does not excuse a removed entry of the copy with %s', (_, details) => {
+    const links = withStatement(details);
+    const problem = 'the exported entry 3 is missing, and no entry audit.prune covers it';
+    expect(verify(without(links, 3), links.map(exportOf)).misfit).toEqual({ seq: 3, entry: 3, problem });
+    expect(verify(links.slice(3), links.map(exportOf)).misfit).toMatchObject({ entry: 1 });
+  });
+
+  test.each([
+    ['itself', { before: '2030-06-01T00:00:00.000Z', through: 6 }],
+    ['later entries', { before: '2030-06-01T00:00:00.000Z', through: 9_999 }],
+    ['the future', { before: '2031-06-01T00:00:00.000Z', through: 3 }],
+  ])('is not excused by a statement about %s', (_, details) => {
+    expect(verify(without(withStatement(details), 3)).misfit?.seq).toBe(3);
+  });
+});
+
+test('a copy with two lines of one entry must have equal ones', () => {
+  const again = chainOf([1, 2, 3].map((id) => entry(id, id === 2 ? 'logout' : 'login')));
+  const copy = [...five.slice(0, 3), ...again].map(exportOf);
+  expect(verify(five, [...copy.slice(0, 3), ...copy.slice(0, 3)]).misfit).toBeNull();
+  expect(verify(five, copy).misfit).toMatchObject({ seq: 2 });
+  expect(verify(again, copy).misfit).toMatchObject({ seq: 2 });
 });
