@@ -150,36 +150,6 @@ describe.each([
     );
   });
 
-  it.runIf(kind === 'unbound')('is restarted once if it does not query a daemon that was down for long', async () => {
-    const peer = 'connector.office.cpn.internal';
-    // With the default of 120,000 ms, it gives up after a minute.
-    await writeFile(path(laptop.etcDir, folder, 'impatient.conf'), 'server:\n  infra-cache-max-rtt: 1000\n');
-    await laptop.exec(['systemctl', 'restart', 'unbound.service']);
-    const reloads = await resolver.reloads();
-    await daemon.stop();
-    for (let round = 0; round < 4; round += 1) {
-      const names = [peer, 'none.office.cpn.internal', name, `${round}.corp.lan`];
-      await Promise.all(names.map((each) => resolver.query(each)));
-    }
-    const site = path(laptop.etcDir, folder, 'broken.conf');
-    await writeFile(site, 'broken\n');
-    daemon = await startDaemon(laptop);
-    await daemon.awaitLog('the settings are broken', ({ text }) => `${text}`.startsWith('unbound-checkconf'));
-    expect(await resolver.reloads()).toEqual(reloads);
-    expect(await resolver.query('www.example')).toEqual(['192.0.2.80']);
-    await daemon.stop();
-    await rm(site);
-    daemon = await startDaemon(laptop);
-    await resolvesAll();
-    expect(await resolver.reloads()).toEqual([...reloads, 'systemctl try-restart unbound.service']);
-    expect(daemon.log.filter(({ msg }) => msg.startsWith('restarting unbound'))).toHaveLength(1);
-    await daemon.stop();
-    daemon = await startDaemon(laptop);
-    await resolvesAll();
-    expect(await resolver.reloads()).toHaveLength(reloads.length + 1);
-    await rm(path(laptop.etcDir, folder, 'impatient.conf'));
-  });
-
   it('believes a server behind a route only about its own names', async () => {
     await eventually('a name behind the route resolves', async () =>
       expect(await resolver.query('cname.corp.lan')).toEqual(['198.51.100.66']),

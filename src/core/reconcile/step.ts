@@ -53,8 +53,6 @@ export interface DnsFiles {
   readonly texts: Readonly<Record<string, string | null>>;
   /** Why the program must not be restarted; absent if it may. */
   readonly unstartable?: string;
-  /** True to restart also a program that would read its files without that. */
-  readonly restarts?: true;
 }
 
 /** True of a step that may fail, because the tunnel works without names. */

@@ -54,8 +54,8 @@ export async function applyStep(run: Run, step: Step): Promise<void> {
   }
 }
 
-function readerOf(run: Run, { program, restarts }: DnsFiles): Reloader | null {
-  return program === 'macOS' ? null : reloaderOf(run, program, restarts);
+function readerOf(run: Run, { program }: DnsFiles): Reloader | null {
+  return program === 'macOS' ? null : reloaderOf(run, program);
 }
 
 /** Loads the whole table if it cannot be changed in place. */

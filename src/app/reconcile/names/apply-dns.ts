@@ -1,9 +1,7 @@
-import { CpnError, expectCpnError } from '../../../core/errors/index.ts';
-import type { Actual } from '../../../core/host-state/actual.ts';
+import { CpnError } from '../../../core/errors/index.ts';
 import { peerDomain } from '../../../core/names/hosts-block.ts';
 import { assignLabels } from '../../../core/names/hosts-label.ts';
 import { formatServer } from '../../../core/names/split-dns.ts';
-import type { Desired } from '../../../core/reconcile/desired.ts';
 import { revertOf } from '../../../core/reconcile/plan-dns.ts';
 import type { SetDns, Step } from '../../../core/reconcile/step.ts';
 import type { Joined, RefusedDns } from '../../../store/state/state.ts';
@@ -57,28 +55,6 @@ export async function applyDns(
     `the DNS servers of ${step.link} were removed: with ${servers.map(formatServer).join(', ')}, ${lost.join(', ')} did not resolve`,
   );
   return { refused: { servers, domains, lost, at }, isReverted: true };
-}
-
-/**
- * Restarts unbound if this host does not resolve its own name by our file, which is intact. After
- * a minute without the daemon, unbound sends it no query for up to 15 minutes (infra-host-ttl).
- */
-export async function reviveUnbound(
-  tools: Pick<Tools, 'host' | 'monotonic' | 'sleep' | 'warn' | 'log'>,
-  state: Joined,
-  { link, dns }: Pick<Desired, 'link' | 'dns'>,
-  actual: Actual,
-): Promise<void> {
-  if (dns === null || actual.dns?.program !== 'unbound') return;
-  const files = { program: actual.dns.program, texts: {}, restarts: true } as const;
-  const step = { do: 'set-dns', link, dns, files, changes: [] } as const;
-  if ((await findUnused(tools, state, step)) === null) return;
-  tools.log.warn({ interface: link }, 'restarting unbound, which does not query the daemon');
-  try {
-    await tools.host.apply(step);
-  } catch (error) {
-    tools.warn(expectCpnError(error).message);
-  }
 }
 
 /** The file may not be what the program reads; null if this host resolves its own name by it. */

@@ -5,13 +5,10 @@ import type { DomainServers, ForwardedDomains } from '../../../core/names/split-
 import { answer, buildZones, indexZones, type Question, type Zones } from '../../../core/names/zone.ts';
 import type { Address } from '../../../core/net/cidr.ts';
 import type { NameServer } from '../../../host/host.ts';
-import { reviveUnbound } from '../../reconcile/names/apply-dns.ts';
 import type { Pass } from '../../reconcile/pass.ts';
 import type { Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
 import { TransitionLogger } from '../transition-logger.ts';
-
-type NameTools = Pick<Tools, 'host' | 'log' | 'store' | 'monotonic' | 'sleep' | 'warn'>;
 
 /** Without another query, a server that did not reply may have recovered. */
 const silentSeconds = 600;
@@ -31,7 +28,7 @@ interface Unanswered {
  * and forwards queries for the domains behind routes.
  */
 export class NameListener implements PassListener {
-  readonly #tools: NameTools;
+  readonly #tools: Pick<Tools, 'host' | 'store' | 'monotonic'>;
   readonly #link: string;
   readonly #onChange: () => void;
   readonly #transitions: TransitionLogger;
@@ -53,7 +50,7 @@ export class NameListener implements PassListener {
    * @param onChange called once names are served, because the resolver can then use them, and if
    *   servers of a domain stop or begin to reply
    */
-  constructor(tools: NameTools, link: string, onChange: () => void) {
+  constructor(tools: Pick<Tools, 'host' | 'log' | 'store' | 'monotonic'>, link: string, onChange: () => void) {
     this.#tools = tools;
     this.#link = link;
     this.#onChange = onChange;
@@ -74,11 +71,7 @@ export class NameListener implements PassListener {
     const { membership, labels } = evaluation.state;
     this.#forwarded = served.forwarded;
     this.#build(membership.map, labels, served.label);
-    const isFirst = !this.#hasServed;
     await this.#start(served.address, evaluation.desired.config.address.address);
-    const { state, steps, desired, actual } = evaluation;
-    const isIntact = !steps.some((step) => step.do === 'set-dns');
-    if (isFirst && this.#hasServed && isIntact) await reviveUnbound(this.#tools, state, desired, actual);
   }
 
   async run(signal: AbortSignal): Promise<void> {

@@ -7,14 +7,12 @@ import { dnsmasqArgs, isActive } from './active-program.ts';
 import { findResolverSockets, rootsFiles } from './resolvers.ts';
 
 /** How a program of this host reads our files. */
-export function reloaderOf(run: Run, program: LinuxProgram, restarts?: boolean): Reloader {
+export function reloaderOf(run: Run, program: LinuxProgram): Reloader {
   const unit = `${program}.service`;
   const isRunning = () => isActive(run, program);
   const systemctl = (verb: string) => run('systemctl', [verb, unit]);
   // Five starts in ten seconds leave a unit failed (systemd.unit(5), StartLimitBurst=).
   const forgetStarts = () => systemctl('reset-failed').catch(ignoreFailure);
-  // An inactive unit stays so.
-  const tryRestart = () => forgetStarts().then(() => systemctl('try-restart'));
   // If a program still receives the queries of this host, this unit may be stopped for a reason.
   const revive = async () => {
     await forgetStarts();
@@ -23,8 +21,8 @@ export function reloaderOf(run: Run, program: LinuxProgram, restarts?: boolean):
   switch (program) {
     case 'dnsmasq': {
       const check = () => run('dnsmasq', ['--test', ...dnsmasqArgs(rootsFiles.read)]);
-      // SIGHUP makes it read only hosts files and the like.
-      return { isRunning, check, reload: tryRestart, restore: revive };
+      // SIGHUP makes it read only hosts files and the like. An inactive unit stays so.
+      return { isRunning, check, reload: () => forgetStarts().then(() => systemctl('try-restart')), restore: revive };
     }
     case 'NetworkManager': {
       const [folder] = dropInFolders.NetworkManager;
@@ -37,7 +35,7 @@ export function reloaderOf(run: Run, program: LinuxProgram, restarts?: boolean):
       return {
         isRunning,
         check: () => run('unbound-checkconf', []),
-        reload: restarts ? tryRestart : () => systemctl('try-reload-or-restart'),
+        reload: () => systemctl('try-reload-or-restart'),
         restore: revive,
       };
   }
