@@ -119,7 +119,9 @@ describe('user', () => {
 
     await login(other, next);
     const list = (await shell.cpn(['token', 'list'], { env: one })).stdout;
-    expect(list).toMatch(/^session +device +since +until +last used +from *\n\d+ +cpn on .* 127\.0\.0\.1 +this one\n\d+ +cpn on/);
+    expect(list).toMatch(
+      /^session +device +since +until +last used +from *\n\d+ +cpn on .* 127\.0\.0\.1 +this one\n\d+ +cpn on/,
+    );
     const { tokens, sessions } = await shell.json(['token', 'list'], { env: one });
     expect([tokens, sessions.map((each: { is_current: boolean }) => each.is_current)]).toEqual([[], [true, false]]);
     const { id } = sessions[1];

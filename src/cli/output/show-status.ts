@@ -177,7 +177,9 @@ export function statusToText(
     ]);
     parts.push(table(['route', 'via', 'state', ''], rows, narrowing, columns));
   }
-  if (isUp && domains.length > 0) {
+  // Most servers have no local resolver, and lack nothing if their network has no other domain.
+  const isPlain = domains.every(({ state, route }) => state === 'refused' && route === null);
+  if (isUp && !isPlain) {
     const rows = domains.map(({ domain, servers, state, reason }) => [domain, servers.join(', '), state, reason ?? '']);
     parts.push(table(['domain', 'servers', 'state', ''], rows, narrowing, columns));
   }

@@ -87,6 +87,25 @@ describe('the status of a network whose MTU was measured', () => {
   });
 });
 
+describe('the domains in the status', () => {
+  const own = {
+    domain: 'office.cpn.internal',
+    route: null,
+    servers: [],
+    state: 'refused',
+    reason: 'no resolver',
+  } as const;
+  const corp = { ...own, domain: 'corp.example', route: prefix('192.168.50.0/24') };
+
+  it('leave out the names of peers on a host that resolves none, unless there is another domain', () => {
+    const text = (domains: NetworkStatus['domains']) => statusToText({ ...office, domains }, now);
+    expect(text([own])).not.toContain('cpn.internal');
+    for (const shown of [[own, corp], [{ ...own, state: 'waiting' as const }]])
+      expect(text(shown)).toContain(own.domain);
+    expect(statusToJson({ ...office, domains: [own] })).toMatchObject({ domains: [own] });
+  });
+});
+
 describe('the options in the status', () => {
   const fixed = { ...defaultOptions, listenPort: 51_820 };
   const options: Options = {
