@@ -83,7 +83,20 @@ test.each([
   ['soon', 0],
 ])('of a refusal with Retry-After: %s the wait is %i ms', async (header, retryAfterMs) => {
   const receiver = await startReceiver((response) => response.writeHead(503, { 'retry-after': header }).end());
-  expect(await attempt(createSend(webhookAt(receiver.url)))).toEqual({ reason: 'status 503', retryAfterMs });
+  expect(await attempt(createSend(webhookAt(receiver.url)))).toEqual({
+    ...{ reason: 'status 503', retryAfterMs, isRefusal: false },
+  });
+});
+
+test.each([
+  [413, true],
+  [400, true],
+  [429, false],
+  [408, false],
+  [500, false],
+])('a status %i refuses this message: %s', async (status, isRefusal) => {
+  const receiver = await startReceiver((response) => response.writeHead(status).end());
+  expect(await attempt(createSend(webhookAt(receiver.url)))).toMatchObject({ reason: `status ${status}`, isRefusal });
 });
 
 test('a body without end is not read', async () => {
