@@ -147,7 +147,7 @@ async function applyAndSave(
   return { evaluation: planned, changes: withoutUndone(planned, state), isDrift };
 }
 
-/** Leaves out DNS settings that the resolver refused, and those that could not be removed. */
+/** The changes without those of DNS settings that did not take effect. */
 function withoutUndone({ steps, changes, state: { refusedDns } }: Evaluation, applied: Joined): readonly Change[] {
   const sets = steps.some((step) => step.do === 'set-dns');
   const isRefused = applied.refusedDns !== undefined && applied.refusedDns !== refusedDns;

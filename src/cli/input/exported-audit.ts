@@ -28,7 +28,7 @@ export async function readExportedAudit(path: string): Promise<ExportedAudit> {
   };
   for await (const line of readLines(path)) {
     number += 1;
-    // A document of --json is one value in many lines, the first and last of which are braces.
+    // A document of --json spans many lines. The first is an opening brace, the last a closing one.
     if (document === '' && line.trimEnd() !== '{') read(line);
     else document += `${line}\n`;
     if (document !== '' && (line.trimEnd() === '}' || document.length > mostOfDocument)) {

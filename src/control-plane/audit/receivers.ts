@@ -45,7 +45,7 @@ async function endsInLine(file: FileHandle): Promise<boolean> {
 
 const passing = { retryAfterMs: 0, isRefusal: false } as const;
 
-/** Writes JSON lines to standard output. A closed one is a failure. */
+/** Writes JSON lines to standard output. Fails if standard output is closed. */
 export function createOutputReceiver(output: Pick<NodeJS.WriteStream, 'write'> = process.stdout): AuditReceiver {
   return {
     ...{ name: 'output', label: 'standard output', accepts: () => true },
