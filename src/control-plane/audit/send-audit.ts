@@ -5,14 +5,8 @@ import type { AuditEntry } from '../../contract/audit.ts';
 import { failureFields } from '../errors.ts';
 import { toAuditEntry } from '../service/audit.ts';
 import type { Context } from '../service/context.ts';
-import {
-  holdReceiver,
-  listBehind,
-  movePosition,
-  readChained,
-  registerReceiver,
-  releaseReceiver,
-} from '../store/audit-receivers.ts';
+import { readChained } from '../store/audit-chain.ts';
+import { holdReceiver, listBehind, movePosition, registerReceiver, releaseReceiver } from '../store/audit-receivers.ts';
 import { chainAll } from './chain-audit.ts';
 
 /** An entry as receivers get it. The id is the same each time that it is sent. */

@@ -62,6 +62,18 @@ export async function insertLinks(
     .execute();
 }
 
+/** The entries of an organization after a link, in the order of the chain. */
+export async function readChained(db: Db, organization: number, after: number, limit: number): Promise<StoredEntry[]> {
+  return db
+    .selectFrom('audit_entries')
+    .selectAll()
+    .where('organization_id', '=', organization)
+    .where('chain_seq', '>', after)
+    .orderBy('chain_seq')
+    .limit(limit)
+    .execute();
+}
+
 /** A link whose entry retention removed. */
 export type PrunedLink = Selectable<Tables['audit_pruned']>;
 
@@ -72,14 +84,7 @@ export async function listLinks(
   after: number,
   limit: number,
 ): Promise<(StoredEntry | PrunedLink)[]> {
-  const entries = await db
-    .selectFrom('audit_entries')
-    .selectAll()
-    .where('organization_id', '=', organization)
-    .where('chain_seq', '>', after)
-    .orderBy('chain_seq')
-    .limit(limit)
-    .execute();
+  const entries = await readChained(db, organization, after, limit);
   const pruned = await db
     .selectFrom('audit_pruned')
     .selectAll()

@@ -1,4 +1,3 @@
-import type { StoredEntry } from './audit.ts';
 import { countRows } from './database.ts';
 import type { Db } from './tables.ts';
 
@@ -64,18 +63,6 @@ export async function listBehind(
     ])
     .where((eb) => eb('audit_chains.seq', '>', eb.fn.coalesce('audit_positions.seq', eb.lit(0))))
     .orderBy('audit_chains.organization_id')
-    .execute();
-}
-
-/** The entries of an organization after a link, in the order of the chain. */
-export async function readChained(db: Db, organization: number, after: number, limit: number): Promise<StoredEntry[]> {
-  return db
-    .selectFrom('audit_entries')
-    .selectAll()
-    .where('organization_id', '=', organization)
-    .where('chain_seq', '>', after)
-    .orderBy('chain_seq')
-    .limit(limit)
     .execute();
 }
 
