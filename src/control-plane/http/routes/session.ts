@@ -5,20 +5,13 @@ import { ChangePassword, PasswordChange } from '../../../contract/user.ts';
 import { Secret } from '../../../core/crypto/secret.ts';
 import { readers, readersInSession } from '../../domain/caller.ts';
 import { splitToken } from '../../domain/tokens.ts';
-import { Unauthenticated } from '../../errors.ts';
-import { identify, listSessions, login, logout, readProfile, revokeSession } from '../../service/accounts/sessions.ts';
+import { listSessions, login, logout, readProfile, revokeSession } from '../../service/accounts/sessions.ts';
 import { changePassword } from '../../service/accounts/users.ts';
 import type { Context } from '../../service/context.ts';
 import { type App, userOf } from '../app.ts';
 import type { FailureLimit } from '../limits.ts';
-import {
-  type BrowserRequest,
-  clearSessionCookie,
-  readBrowserSession,
-  requirePublicHost,
-  requireSameOrigin,
-  setSessionCookie,
-} from '../session-cookie.ts';
+import { clearSessionCookie, requirePublicHost, requireSameOrigin, setSessionCookie } from '../session-cookie.ts';
+import { replyWithSession } from '../session-reply.ts';
 import { done, Nothing, SessionPath, sessionTimes } from './parts.ts';
 
 export function addSessionRoutes(app: App, context: Context, limitFailures: FailureLimit): void {
@@ -37,16 +30,10 @@ export function addSessionRoutes(app: App, context: Context, limitFailures: Fail
       const isSplit = path !== undefined;
       if (isSplit) requirePublicHost(request, context.publicUrls);
       if (isSplit) requireSameOrigin(request);
-      const { token, expiresAt } = await limitFailures(request, email.toLowerCase(), () =>
+      const opened = await limitFailures(request, email.toLowerCase(), () =>
         login(context, { email, password: new Secret(password), device, address: request.ip, isSplit }),
       );
-      if (path === undefined) {
-        return { data: { access_token: token.reveal(), token_type: 'Bearer' as const, expires_at: expiresAt } };
-      }
-      await endReplacedSession(context, request);
-      const { cookie, key } = splitToken(token);
-      setSessionCookie(request, response, path, { cookie, expiresAt: new Date(expiresAt) });
-      return { data: { session_key: key.reveal(), expires_at: expiresAt } };
+      return replyWithSession(context, request, response, path, opened);
     },
   });
 
@@ -143,15 +130,4 @@ export function addSessionRoutes(app: App, context: Context, limitFailures: Fail
       return { data: { ...change, session_key: key.reveal(), expires_at } };
     },
   });
-}
-
-/** Ends this browser's previous session: a copy of its halves must not outlive the cookie. */
-async function endReplacedSession(context: Context, request: BrowserRequest & { readonly ip: string }): Promise<void> {
-  try {
-    const token = readBrowserSession(request);
-    const caller = token && (await identify(context, token, { address: request.ip, access: readers, isUse: false }));
-    if (caller?.kind === 'user') await logout(context, caller);
-  } catch (error) {
-    if (!(error instanceof Unauthenticated)) throw error;
-  }
 }

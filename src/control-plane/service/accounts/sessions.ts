@@ -3,31 +3,25 @@ import type { Secret } from '../../../core/crypto/secret.ts';
 import type { Caller, UserCaller } from '../../domain/caller.ts';
 import { verifyPassword } from '../../domain/passwords.ts';
 import { boundSessions, storesUseSince } from '../../domain/session-limits.ts';
-import { hashToken, mintSplitToken, mintToken, tokenPrefixes } from '../../domain/tokens.ts';
+import { hashToken, tokenPrefixes } from '../../domain/tokens.ts';
 import { NotFound, Unauthenticated } from '../../errors.ts';
 import { findTokenHolder, recordTokenUse } from '../../store/accounts/personal-tokens.ts';
 import {
-  deleteExpiredSessions,
   deleteSession,
-  endOldestSessions,
   findSessionHolder,
-  insertSession,
   listSessions as listStored,
   recordSessionUse,
 } from '../../store/accounts/sessions.ts';
 import { findOnlyOrganization, findUser, findUserByEmail, lockUserWithPassword } from '../../store/accounts/users.ts';
 import { findPeerCaller } from '../../store/peers/peers.ts';
-import type { Db } from '../../store/tables.ts';
 import { transact } from '../../store/transact.ts';
 import { record } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { requireAuthor, voidCredential } from '../require-author.ts';
 import { refuseUnlisted } from '../suspension.ts';
-import { noteAddress } from './new-address.ts';
+import { type OpenedSession, openLogin } from './open-login.ts';
 import { revokeToken } from './personal-tokens.ts';
 
-/** The maximum number of sessions per user. A later login ends the oldest. */
-const mostSessions = 100;
 /** The minimum time between writes of a token's last use: most requests must not write. */
 const useGrainMs = 3600 * 1000;
 
@@ -56,53 +50,12 @@ export async function login(context: Context, attempt: LoginAttempt): Promise<Op
     // The user may have been removed meanwhile, or its password changed.
     const held = await lockUserWithPassword(transaction, user.id, user.password_hash);
     if (!held) throw new Unauthenticated('e-mail address or password is wrong');
-    const { id: session, ...opened } = await openSession(context, transaction, {
-      ...{ userId: user.id, name, address: attempt.address, isSplit: attempt.isSplit ?? false },
-    });
-    const author = {
-      organizationId: user.organization_id,
-      actor: { kind: 'user', id: user.id, name: email },
-      address: attempt.address,
-      readTime: context.readTime,
-    } as const;
-    const target = { kind: 'session', id: session, name } as const;
-    await record(transaction, author, { action: 'login', target });
-    await noteAddress(transaction, {
-      ...{ userId: user.id, address: attempt.address, author, session: target, now: context.now() },
+    const { id: _, ...opened } = await openLogin(context, transaction, {
+      user: { id: user.id, email, organizationId: user.organization_id },
+      ...{ name, address: attempt.address, isSplit: attempt.isSplit ?? false, method: 'password' },
     });
     return opened;
   });
-}
-
-export interface OpenedSession {
-  readonly token: Secret;
-  readonly expiresAt: string;
-}
-
-interface NewSession {
-  readonly userId: number;
-  readonly name: string;
-  readonly address: string;
-  readonly isSplit: boolean;
-}
-
-/** The caller has locked the user and checked the password. Ends the oldest surplus sessions. */
-export async function openSession(
-  { now, random, sessionLimits }: Context,
-  transaction: Db,
-  { userId, name, address, isSplit }: NewSession,
-): Promise<OpenedSession & { readonly id: number }> {
-  const token = isSplit ? mintSplitToken(random) : mintToken(tokenPrefixes.session, random);
-  const at = now();
-  const created_at = at.toISOString();
-  const expiresAt = new Date(at.getTime() + sessionLimits.maxMs).toISOString();
-  await deleteExpiredSessions(transaction, boundSessions(sessionLimits, at));
-  const id = await insertSession(transaction, {
-    ...{ user_id: userId, name, token_hash: hashToken(token), created_at, expires_at: expiresAt, address },
-    last_used_at: created_at,
-  });
-  await endOldestSessions(transaction, userId, mostSessions);
-  return { id, token, expiresAt };
 }
 
 const mostOfName = 255;

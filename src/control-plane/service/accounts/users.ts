@@ -22,8 +22,8 @@ import { record } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { requireUser, type UserAuthor } from '../require-author.ts';
 import { briefly, listMadeBy, revokeMadeBy } from './made-by-user.ts';
+import { type OpenedSession, openSession } from './open-login.ts';
 import { proveIfGiven, provePassword, requireProof, wrongPassword } from './prove-password.ts';
-import { type OpenedSession, openSession } from './sessions.ts';
 
 export async function listUsers({ db }: Context, caller: UserCaller, slice: Slice): Promise<StoredPage<User>> {
   return store.listUsers(db, caller.organizationId, slice);

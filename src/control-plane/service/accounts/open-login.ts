@@ -1,0 +1,77 @@
+import type { Secret } from '../../../core/crypto/secret.ts';
+import { boundSessions } from '../../domain/session-limits.ts';
+import { hashToken, mintSplitToken, mintToken, tokenPrefixes } from '../../domain/tokens.ts';
+import { deleteExpiredSessions, endOldestSessions, insertSession } from '../../store/accounts/sessions.ts';
+import type { Db } from '../../store/tables.ts';
+import { record } from '../audit.ts';
+import type { Context } from '../context.ts';
+import { noteAddress } from './new-address.ts';
+
+/** The maximum number of sessions per user. A later login ends the oldest. */
+const mostSessions = 100;
+
+/** How a user proved its identity. */
+export type LoginMethod = 'password';
+
+export interface Login {
+  readonly user: { readonly id: number; readonly email: string; readonly organizationId: number };
+  readonly name: string;
+  /** The source address of the request. */
+  readonly address: string;
+  /** True for a browser, whose cookie is one half of the token. */
+  readonly isSplit: boolean;
+  readonly method: LoginMethod;
+}
+
+export interface OpenedSession {
+  readonly token: Secret;
+  readonly expiresAt: string;
+}
+
+/**
+ * Opens the session of a login, and records it and a new address. The caller has locked the user
+ * and checked its proof of identity.
+ */
+export async function openLogin(
+  context: Context,
+  transaction: Db,
+  { user, name, address, isSplit, method }: Login,
+): Promise<OpenedSession & { readonly id: number }> {
+  const opened = await openSession(context, transaction, { userId: user.id, name, address, isSplit });
+  const author = {
+    organizationId: user.organizationId,
+    actor: { kind: 'user', id: user.id, name: user.email },
+    address,
+    readTime: context.readTime,
+  } as const;
+  const session = { kind: 'session', id: opened.id, name } as const;
+  await record(transaction, author, { action: 'login', target: session, details: { method } });
+  await noteAddress(transaction, { userId: user.id, address, author, session, now: context.now() });
+  return opened;
+}
+
+interface NewSession {
+  readonly userId: number;
+  readonly name: string;
+  readonly address: string;
+  readonly isSplit: boolean;
+}
+
+/** Opens a session without a record. Ends the oldest surplus sessions. */
+export async function openSession(
+  { now, random, sessionLimits }: Context,
+  transaction: Db,
+  { userId, name, address, isSplit }: NewSession,
+): Promise<OpenedSession & { readonly id: number }> {
+  const token = isSplit ? mintSplitToken(random) : mintToken(tokenPrefixes.session, random);
+  const at = now();
+  const created_at = at.toISOString();
+  const expiresAt = new Date(at.getTime() + sessionLimits.maxMs).toISOString();
+  await deleteExpiredSessions(transaction, boundSessions(sessionLimits, at));
+  const id = await insertSession(transaction, {
+    ...{ user_id: userId, name, token_hash: hashToken(token), created_at, expires_at: expiresAt, address },
+    last_used_at: created_at,
+  });
+  await endOldestSessions(transaction, userId, mostSessions);
+  return { id, token, expiresAt };
+}
