@@ -423,7 +423,7 @@ const TABLE: readonly Rule[] = [
   { files: 'src/core/events/', may: [], types: ['src/contract/'] },
   {
     files: 'src/core/problems/',
-    may: [...BASICS, 'src/core/net/', 'src/core/map/', 'src/core/pins/', 'src/core/routing/'],
+    may: [...BASICS, 'src/core/net/', 'src/core/map/', 'src/core/names/', 'src/core/pins/', 'src/core/routing/'],
     types: ['src/core/health/'],
   },
   // A program of its own, for browsers.

@@ -9,6 +9,7 @@ import type { EchoRequest } from '../core/health/path-mtu.ts';
 import type { Actual, Device, SshClient, TcpConnection } from '../core/host-state/actual.ts';
 import type { KernelRoute } from '../core/host-state/kernel-route.ts';
 import type { PortState } from '../core/host-state/receipt.ts';
+import type { DnsFailure, replyDeadline } from '../core/names/split-dns.ts';
 import type { Answer, namesPort, Question } from '../core/names/zone.ts';
 import type { Address, Prefix } from '../core/net/cidr.ts';
 import type { Step } from '../core/reconcile/step.ts';
@@ -79,6 +80,11 @@ export interface Prober {
   resolve(name: string, deadlineMs: number): Promise<readonly Address[]>;
   /** True if a resolver replies to a query over UDP, even with an error. */
   answersQuery(resolver: Address, deadlineMs: number): Promise<boolean>;
+  /**
+   * Queries these DNS servers for the SOA record of a domain, from an address of this host, until
+   * one answers. Resolves to the failure of them all within {@link replyDeadline}, else to null.
+   */
+  queryDomain(servers: readonly Address[], domain: string, source: Address): Promise<DnsFailure | null>;
   /** Sends one datagram to `address`, so that WireGuard starts a handshake. Waits for no reply. */
   triggerHandshake(address: Address): Promise<void>;
   /**
@@ -153,8 +159,8 @@ export type Answerer = (question: Question) => Answer | Forwarding;
 export interface Forwarding {
   /** In the order of preference. They are not believed about names of other servers. */
   readonly servers: readonly Address[];
-  /** Called with whether one of them replied in time. */
-  readonly onReply?: (isAnswered: boolean) => void;
+  /** Called with the failure of them all, or with null after an answer. */
+  readonly onReply?: (failure: DnsFailure | null) => void;
 }
 
 export interface NameServer {

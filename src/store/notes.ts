@@ -4,6 +4,7 @@ import type { LanRoutes } from '../core/health/lan-routes.ts';
 import type { Reachability } from '../core/health/report/compose-report.ts';
 import type { ServiceClock } from '../core/map/service-time.ts';
 import type { SyncRefusal } from '../core/map/sync-refusal.ts';
+import type { DnsFailure } from '../core/names/split-dns.ts';
 import { type Address, type Prefix, parseAddress, restorePrefix } from '../core/net/cidr.ts';
 import type { PathRecords } from '../core/paths/path-record.ts';
 import { replaceFile, setTime } from './files/atomic-file.ts';
@@ -57,8 +58,8 @@ export interface Notes {
   readonly troubles: readonly string[];
   /** The served routes of this connector behind which no probe target replies. */
   readonly dead: readonly Prefix[];
-  /** The DNS servers behind routes that leave queries of this host without an answer. */
-  readonly silentDns: readonly Address[];
+  /** The failures of DNS servers behind routes, by domain. */
+  readonly dnsFailures: Readonly<Record<string, DnsFailure>>;
   /** The address at which another program holds the port of the daemon's name server, or null. */
   readonly namesTaken: Address | null;
   /** The routes of this connector to the LANs that it serves. Null before the first pass. */
@@ -92,7 +93,7 @@ export const noNotes: Notes = {
   silent: {},
   troubles: [],
   dead: [],
-  silentDns: [],
+  dnsFailures: {},
   namesTaken: null,
   ways: null,
   unloaded: null,
@@ -108,6 +109,7 @@ const prefix = v.pipe(
   v.string(),
   v.transform((text) => restorePrefix(text)),
 );
+const dnsFailure = v.picklist(['silent', 'FORMERR', 'SERVFAIL', 'NOTIMP', 'REFUSED']);
 const lanRoute = v.object({ isOwn: v.boolean(), links: v.array(v.string()), gone: v.nullable(v.string()) });
 const probed = v.object({ address: v.nullable(address), trouble: v.nullable(v.string()) });
 
@@ -133,7 +135,7 @@ const schema = v.object({
   silent: v.record(v.string(), v.number()),
   troubles: v.array(v.string()),
   dead: v.optional(v.array(prefix), () => []),
-  silentDns: v.optional(v.array(address), () => []),
+  dnsFailures: v.optional(v.record(v.string(), dnsFailure), () => ({})),
   namesTaken: v.optional(v.nullable(address), null),
   ways: v.optional(v.nullable(v.record(v.string(), lanRoute)), null),
   unloaded: v.optional(v.nullable(v.string()), null),
@@ -151,14 +153,14 @@ const schema = v.object({
 export function formatNotes({ sync, silent, probed, ways, reachability, alternating, paths, ...plain }: Notes): string {
   const { lastSuccess, ...others } = sync;
   const kept = isFileTime(sync) ? others : sync;
-  const { daemonFailure, held, troubles, dead, silentDns, namesTaken, unloaded, inboundDropped } = plain;
+  const { daemonFailure, held, troubles, dead, dnsFailures, namesTaken, unloaded, inboundDropped } = plain;
   const lists = { silent: sortKeys(silent), troubles, dead, ...(ways !== null && { ways: sortKeys(ways) }) };
   const text = {
     sync: kept,
     ...(daemonFailure && { daemonFailure }),
     held,
     ...lists,
-    ...(silentDns.length > 0 && { silentDns }),
+    ...(Object.keys(dnsFailures).length > 0 && { dnsFailures }),
     ...(namesTaken !== null && { namesTaken }),
     unloaded,
     inboundDropped,

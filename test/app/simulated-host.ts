@@ -175,6 +175,7 @@ export class SimulatedHost {
         return this.closed.has(address) ? 'closed' : answers ? 'open' : 'silent';
       },
       answersQuery: async (resolver) => this.reachable.has(resolver),
+      queryDomain: async (servers) => (servers.some((each) => this.reachable.has(each)) ? null : 'silent'),
       probe: async (target) => this.onLanProbe(target),
       probeSize: async (address, { bytes, count, mark }) => {
         const own = address.startsWith('10.77.') ? (this.actual.link?.mtu ?? 0) : 1500;

@@ -85,7 +85,7 @@ it('the doctor names the resolver, the domains and their servers', async () => {
     { looked_at: 'the domain office.cpn.internal of network office', verdict: 'note' },
     { looked_at: expect.stringMatching(/^the domain co\.uk /), verdict: 'note' },
     { looked_at: 'the domain corp.example behind 192.168.50.0/24 of network office', verdict: 'ok' },
-    { looked_at: `the DNS server ${server} of domains on cpn0`, verdict: 'ok', found: 'answers' },
+    { looked_at: `the DNS server ${server} of corp.example on cpn0`, verdict: 'ok', found: 'answers' },
   ]);
 });
 

@@ -260,6 +260,44 @@ describe('a domain behind a route', () => {
     expect(await lanDns.countQuestions('connector.office.cpn.internal')).toBe(0);
   });
 
+  it('is failing, with the code, while its server refuses each query', async () => {
+    await lanDns.serve('refusing');
+    const ofDomain = async () => (await status(laptop)).domains[1];
+    let queries = 0;
+    await eventually('the failing server is shown', async () => {
+      queries += 1;
+      await resolved.query(`refused-${queries}.corp.example`);
+      expect(await ofDomain()).toMatchObject({ state: 'failing', reason: 'its DNS server answers REFUSED' });
+      return true;
+    });
+    expect((await laptop.cpn(['status'])).stdout).toMatch(/corp\.example .* failing +its DNS server answers REFUSED/);
+    expect(await laptop.cpn(['status', '--check'], { allowFailure: true })).toMatchObject({ exitCode: 3 });
+    const print = async (...args: string[]) => (await laptop.cpn(args, { allowFailure: true })).stdout;
+    expect(await print('doctor')).toMatch(
+      /the DNS server 192\.168\.50\.53 of corp\.example on cpn0.*\n?.*answers REFUSED/,
+    );
+    expect(await print('explain', 'refused.corp.example')).toContain(`${server} answers REFUSED for corp.example`);
+    await lanDns.serve({ [name]: ['192.168.50.9'], [reverse]: [name] });
+    await resolved.resolvectl(['flush-caches']);
+    expect(await resolved.query(name)).toEqual(['192.168.50.9']);
+    await eventually('it is used again', async () => (await ofDomain()).state === 'used', often);
+  });
+
+  it('stays in use while a program queries names that its server does not answer', async () => {
+    const dead = ['dead-1', 'dead-2', 'dead-3'].map((label) => `${label}.corp.example`);
+    await lanDns.serve({
+      ...{ [name]: ['192.168.50.9'], [reverse]: [name] },
+      ...Object.fromEntries(dead.map((each) => [each, ['silent']])),
+    });
+    const before = await lanDns.countQuestions('corp.example');
+    await eventually('the daemon queries the domain', async () => {
+      await Promise.all(dead.map((each) => resolved.query(each)));
+      return (await lanDns.countQuestions('corp.example')) > before;
+    });
+    expect((await status(laptop)).domains[1]).toMatchObject({ state: 'used' });
+    await lanDns.serve({ [name]: ['192.168.50.9'], [reverse]: [name] });
+  });
+
   it('believes its server only about its own names', async () => {
     const zone = { [name]: ['192.168.50.9'], [reverse]: [name] };
     await lanDns.serve({

@@ -53,6 +53,7 @@ function answer(query: Buffer): Buffer | undefined {
   process.stdout.write(`asked for ${name} (${types[type]?.name ?? `type ${type}`})\n`);
   if (zone === 'silent') return undefined;
   const values = zone === 'refusing' ? [] : zone[name];
+  if (values?.includes('silent')) return undefined;
   const records = zone === 'refusing' ? [] : listRecords(zone, name, type);
   const header = Buffer.alloc(12);
   query.copy(header, 0, 0, 2);

@@ -6,7 +6,7 @@ import type { Process } from './process.ts';
 
 /**
  * The addresses of names, of either family, and the names of reverse names such as `1.2.0.192.in-addr.arpa`, each with a time to live in
- * seconds after it if that is not 0; `-> www.example` leads to another name, whose records follow. Any other name does not exist. Or a server that never answers, or refuses each query.
+ * seconds after it if that is not 0; `-> www.example` leads to another name, whose records follow. A query for a name with `silent` has no reply. Any other name does not exist. Or a server that never answers, or refuses each query.
  */
 export type Zone = Readonly<Record<string, readonly string[]>> | 'silent' | 'refusing';
 

@@ -35,7 +35,7 @@ const notes: Notes = {
   troubles: ['another program removes a route'],
   ways: { '192.168.50.0/24': { isOwn: true, links: ['eth1'], gone: 'eth1 is down, or has no carrier' } },
   dead: [parsePrefix('192.168.50.0/24')],
-  silentDns: [parseAddress('192.168.50.53')],
+  dnsFailures: { 'corp.example': 'REFUSED', 'b.example': 'silent' },
   namesTaken: parseAddress('10.77.0.2'),
   inboundDropped: true,
   unloaded: 'nft -f - exited with 1',

@@ -1,4 +1,4 @@
-import { checkDomains, findUsedServers } from '../../core/doctor/check-domains.ts';
+import { checkDomains, findUsedServers, type ServerOfDomain } from '../../core/doctor/check-domains.ts';
 import { checkResolvedMode } from '../../core/doctor/check-resolvers.ts';
 import type { Finding } from '../../core/doctor/finding.ts';
 import { CpnError } from '../../core/errors/index.ts';
@@ -26,10 +26,7 @@ export const resolvedCheck: HostCheck = {
 export const domainCheck: NetworkCheck = { subject: 'dns', examine: examineDomains };
 
 /** Bounds the queries of a doctor. */
-const mostServers = 8;
-
-/** Milliseconds. */
-const queryDeadline = 2_000;
+const mostQueries = 16;
 
 async function examineDomains(
   { host, store }: Pick<Tools, 'host' | 'store'>,
@@ -37,10 +34,13 @@ async function examineDomains(
 ): Promise<Finding[]> {
   if (!state.enabled) return [];
   const { map, text } = state.membership;
-  const servers = findUsedServers(desired.domains).slice(0, mostServers);
-  const [{ states }, answers] = await Promise.all([
+  const source = desired.config.address.address;
+  const query = async ({ server, domain }: ServerOfDomain) => {
+    return { server, domain, failure: await host.queryDomain([server], domain, source) };
+  };
+  const [{ states }, queried] = await Promise.all([
     store.list(),
-    Promise.all(servers.map((server) => host.answersQuery(server, queryDeadline))),
+    Promise.all(findUsedServers(desired.domains).slice(0, mostQueries).map(query)),
   ]);
   return checkDomains({
     ...{ network: map.name, desired, actual, entries: routeDnsOf(map, text) },
@@ -49,6 +49,6 @@ async function examineDomains(
       link: each.interface,
       domains: routeDnsOf(each.membership.map, each.membership.text).flatMap(({ domains }) => domains),
     })),
-    answers: new Map(servers.map((server, index) => [server, answers[index] === true])),
+    queried,
   });
 }

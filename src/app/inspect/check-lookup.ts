@@ -4,7 +4,7 @@ import {
   checkDomain,
   checkNoAnswer,
   checkPeerName,
-  findDnsServer,
+  findDnsServers,
   findQueryPath,
   type QueryPath,
 } from '../../core/explain/check-name.ts';
@@ -20,14 +20,11 @@ interface CheckedLookup {
   readonly server: Address | null;
   /** The checks before the packet is sent. */
   readonly before: readonly Check[];
-  /** The checks after a query was sent to `server`. */
+  /** The checks after a query was sent to the servers. */
   readonly after: readonly Check[];
 }
 
 const none: CheckedLookup = { dns: null, server: null, before: [], after: [] };
-
-/** Milliseconds. */
-const queryDeadline = 2_000;
 
 /** Checks how this host looked up a name. Queries the DNS server of a name without an address. */
 export async function checkLookup(
@@ -45,7 +42,9 @@ export async function checkLookup(
   }
   const domain = checkDomain(dns);
   if (answer.length > 0) return { ...none, dns, before: [domain, checkAnswer(answer)] };
-  const server = findDnsServer(dns);
-  const answers = server === null ? null : await host.answersQuery(server, queryDeadline);
-  return { dns, server, before: [domain], after: [checkNoAnswer(name, dns, answers)] };
+  const servers = findDnsServers(dns);
+  const [server = null] = servers;
+  const isQueried = server !== null && dns.view !== null && dns.domain !== null;
+  const failure = isQueried ? await host.queryDomain(servers, dns.domain, dns.view.address) : null;
+  return { dns, server, before: [domain], after: [checkNoAnswer(name, dns, failure)] };
 }

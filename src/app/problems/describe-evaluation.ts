@@ -6,7 +6,7 @@ import type { Peer } from '../../core/map/model.ts';
 import { ownKeys } from '../../core/map/own-peer.ts';
 import { resolveLabels } from '../../core/names/hosts-label.ts';
 import { addressesOf } from '../../core/names/resolved-names.ts';
-import type { DomainReport } from '../../core/names/split-dns.ts';
+import { type DnsFailure, type DomainReport, describeFailure } from '../../core/names/split-dns.ts';
 import { namesPort } from '../../core/names/zone.ts';
 import { hostPrefix } from '../../core/net/cidr.ts';
 import { formatEndpoint } from '../../core/net/endpoint.ts';
@@ -75,7 +75,7 @@ export function describeEvaluation(
     Notes,
     'sync' | 'silent' | 'troubles' | 'dead' | 'ways' | 'unloaded' | 'probed' | 'alternating' | 'paths'
   > &
-    Partial<Pick<Notes, 'silentDns'>>,
+    Partial<Pick<Notes, 'dnsFailures'>>,
   now: number,
   host: HostFacts = {},
 ): EvaluatedStatus {
@@ -107,7 +107,8 @@ export function describeEvaluation(
   const ofRange = { subnet: bypasses.get(map.cidr), remote: remoteBypasses.get(map.cidr) };
   const hidden = findHiddenPeers(map, state.membership.peer.address, actual.underlay);
   const isHidden = hidden.some(({ peer }) => hostPrefix(peer.address) === ofRange.subnet?.prefix);
-  const domains = describeDomains(evaluation, notes.silentDns ?? []);
+  const { dnsFailures = {} } = notes;
+  const domains = describeDomains(evaluation, dnsFailures);
   const problems = selectProblems([
     ...findStateProblems(evaluation, notes, now, host),
     ...findPinProblems(state),
@@ -146,9 +147,14 @@ export function describeEvaluation(
       problem('session-kept', { interface: link, from, to, address: state.membership.peer.address }),
     ),
     ...(state.enabled ? [...findHostsProblem(evaluation), ...findRefusedDomains(evaluation)] : []),
-    ...domains
-      .filter((each) => each.state === 'silent')
-      .map(({ domain, servers }) => problem('domain-silent', { interface: link, domain, servers })),
+    ...domains.flatMap(({ domain, servers, state: is }) => {
+      const failure = is === 'silent' || is === 'failing' ? failureOf(domain, dnsFailures) : undefined;
+      if (failure === undefined) return [];
+      const facts = { interface: link, domain, servers };
+      return [
+        failure === 'silent' ? problem('domain-silent', facts) : problem('domain-failing', { ...facts, failure }),
+      ];
+    }),
     ...(state.enabled && actual.dns?.taken !== undefined
       ? [problem('names-port-taken', { interface: link, address: actual.dns.taken, port: namesPort })]
       : []),
@@ -239,12 +245,22 @@ function findChoice({ endpoint }: Peer, { resolved }: Evaluation['desired']): Pe
 }
 
 /** The daemon forwards all queries for a domain, and so has the fact. */
-function describeDomains({ desired, actual }: Evaluation, silent: readonly string[]): readonly DomainReport[] {
+function describeDomains({ desired, actual }: Evaluation, failures: DnsFailures): readonly DomainReport[] {
   if (!actual.dns?.isServing) return desired.domains;
   return desired.domains.map((each): DomainReport => {
-    const isSilent = each.state === 'used' && each.route !== null && each.servers.every((one) => silent.includes(one));
-    return isSilent ? { ...each, state: 'silent', reason: 'its DNS server does not answer' } : each;
+    const failure = each.state === 'used' && each.route !== null ? failureOf(each.domain, failures) : undefined;
+    if (failure === undefined) return each;
+    const owned = each.servers.length === 1 ? 'its DNS server' : 'its DNS servers';
+    const reason = `${owned} ${describeFailure(failure, each.servers)}`;
+    return { ...each, state: failure === 'silent' ? failure : 'failing', reason };
   });
+}
+
+type DnsFailures = Notes['dnsFailures'];
+
+/** Safe for domains such as `constructor`. */
+function failureOf(domain: string, failures: DnsFailures): DnsFailure | undefined {
+  return Object.hasOwn(failures, domain) ? failures[domain] : undefined;
 }
 
 /** @param standby why this host is not in service for the route; null if it is */

@@ -1,6 +1,6 @@
 import { printable } from '../errors/index.ts';
 import type { NetworkMap, RouteDns } from '../map/model.ts';
-import { type DomainReport, describeOther } from '../names/split-dns.ts';
+import { type DnsFailure, type DomainReport, describeFailure, describeOther, findRemedy } from '../names/split-dns.ts';
 import { type Address, tryParseAddress } from '../net/cidr.ts';
 import type { MappedNetwork } from './check-network.ts';
 import { type Finding, noteFinding, okFinding, problemFinding } from './finding.ts';
@@ -11,8 +11,18 @@ export interface ExaminedDomains extends Pick<MappedNetwork, 'desired' | 'actual
   readonly entries: readonly RouteDns[];
   /** The networks of this host, with the domains behind their routes. */
   readonly networks: readonly ClaimedDomains[];
-  /** Whether each DNS server in use answers queries. */
-  readonly answers: ReadonlyMap<Address, boolean>;
+  /** What the DNS servers in use did with a query for their domain. */
+  readonly queried: readonly QueriedServer[];
+}
+
+export interface ServerOfDomain {
+  readonly server: Address;
+  readonly domain: string;
+}
+
+interface QueriedServer extends ServerOfDomain {
+  /** Null after an answer. */
+  readonly failure: DnsFailure | null;
 }
 
 interface ClaimedDomains {
@@ -21,10 +31,15 @@ interface ClaimedDomains {
   readonly domains: readonly string[];
 }
 
-/** The DNS servers behind routes that this host uses. */
-export function findUsedServers(domains: readonly DomainReport[]): readonly Address[] {
-  const servers = domains.filter(({ state }) => state === 'used').flatMap((report) => report.servers);
-  return [...new Set(servers)].flatMap((server) => tryParseAddress(server) ?? []);
+/** The DNS servers behind routes that this host uses, with each of their domains. */
+export function findUsedServers(domains: readonly DomainReport[]): readonly ServerOfDomain[] {
+  const used = domains.filter(({ state, route }) => state === 'used' && route !== null);
+  return used.flatMap(({ domain, servers }) =>
+    servers.flatMap((text) => {
+      const server = tryParseAddress(text);
+      return server === null ? [] : [{ server, domain }];
+    }),
+  );
 }
 
 /** Checks the domains behind routes, and their servers. */
@@ -57,11 +72,12 @@ function checkDomain({ domain, route, servers, state, reason }: DomainReport, ex
   return noteFinding('dns', checked, found, remedy);
 }
 
-function checkServers({ desired, answers }: ExaminedDomains): Finding[] {
-  return [...answers].map(([server, isAnswering]) => {
-    const checked = `the DNS server ${server} of domains on ${desired.link}`;
-    if (isAnswering) return okFinding('dns', checked, 'answers');
-    return problemFinding('dns', checked, 'does not answer', `cpn explain ${server} --protocol udp --port 53`);
+function checkServers({ desired, queried }: ExaminedDomains): Finding[] {
+  return queried.map(({ server, domain, failure }) => {
+    const checked = `the DNS server ${server} of ${domain} on ${desired.link}`;
+    if (failure === null) return okFinding('dns', checked, 'answers');
+    const found = describeFailure(failure, [server]);
+    return problemFinding('dns', checked, found, findRemedy(failure, domain, server));
   });
 }
 

@@ -1,5 +1,5 @@
 import { peerDomain } from '../names/hosts-block.ts';
-import { type DomainReport, isBelow } from '../names/split-dns.ts';
+import { type DnsFailure, type DomainReport, describeFailure, findRemedy, isBelow } from '../names/split-dns.ts';
 import { describeTaken, serveRemedy } from '../names/usable-resolver.ts';
 import { namesPort } from '../names/zone.ts';
 import { type Address, type Prefix, tryParseAddress } from '../net/cidr.ts';
@@ -117,10 +117,10 @@ function describeRefused({ report, network }: QueryPath['refused'][number]): str
   return `${report.domain} of network ${network} is ${report.state}: ${report.reason}`;
 }
 
-/** The DNS server in a network that receives the queries for the name; null if none does. */
-export function findDnsServer({ view, route, isDaemon, servers: [first] }: QueryPath): Address | null {
-  if (view === null || first === undefined || (isDaemon && route === null)) return null;
-  return tryParseAddress(first);
+/** The DNS servers in a network that receive the queries for the name, in order. */
+export function findDnsServers({ view, route, isDaemon, servers }: QueryPath): readonly Address[] {
+  if (view === null || (isDaemon && route === null)) return [];
+  return servers.flatMap((server) => tryParseAddress(server) ?? []);
 }
 
 /** States what a name resolves to. */
@@ -132,11 +132,12 @@ export function checkAnswer([first, ...more]: readonly Address[]): Check {
 /**
  * States why a name has no address.
  *
- * @param answers whether the server of {@link findDnsServer} answers queries; null without one
+ * @param failure what the servers of {@link findDnsServers} did with a query for the domain; null
+ *   after an answer, and without such servers
  */
-export function checkNoAnswer(name: string, path: QueryPath, answers: boolean | null): Check {
+export function checkNoAnswer(name: string, path: QueryPath, failure: DnsFailure | null): Check {
   const { domain, link, view, refused } = path;
-  const server = findDnsServer(path);
+  const servers = findDnsServers(path);
   if (path.isDaemon && view?.actual.dns?.isServing !== true) {
     const { why, remedy } = describeUnserved(view);
     return stops('name', `has no address: the daemon of this host, which has its domain, ${why}`, remedy);
@@ -146,12 +147,17 @@ export function checkNoAnswer(name: string, path: QueryPath, answers: boolean | 
   if (isBelow(name, peerDomain)) {
     return stops('name', 'is the name of no peer', '"cpn status" lists the peers of each network');
   }
-  if (server !== null && answers === false) {
-    const remedy = `check that a DNS server runs at ${server}, and answers queries from the network`;
-    return stops('name', `has no address: ${server} does not answer queries`, remedy);
+  const list = servers.join(', ');
+  if (failure === 'silent') {
+    const remedy = `check that a DNS server runs at ${list}, and answers queries from the network`;
+    return stops('name', `has no address: ${list} ${describeFailure(failure, servers)}`, remedy);
   }
-  if (server !== null) {
-    const found = `has no address on this host, though ${server} answers queries`;
+  if (failure !== null && domain !== null) {
+    const found = `has no address: ${list} ${describeFailure(failure, servers)} for ${domain}`;
+    return stops('name', found, findRemedy(failure, domain, list));
+  }
+  if (servers.length > 0) {
+    const found = `has no address on this host, though ${servers.length === 1 ? list : `one of ${list}`} answers queries`;
     return stops('name', found, showReply(name, path.isResolved));
   }
   if (domain !== null) {

@@ -18,6 +18,30 @@ export function formatServer({ address, port }: DnsServer): string {
   return port === dnsPort ? address : `${address}:${port}`;
 }
 
+/** Milliseconds after which a DNS server is silent. Resolvers wait for 5 s. */
+export const replyDeadline = 4_000;
+
+/** No reply in time, or an RCODE by which a server does not resolve a name (RFC 1035, 4.1.1). */
+export type DnsFailure = 'silent' | 'FORMERR' | 'SERVFAIL' | 'NOTIMP' | 'REFUSED';
+
+const ofCodes: Readonly<Record<number, DnsFailure>> = { 1: 'FORMERR', 2: 'SERVFAIL', 4: 'NOTIMP', 5: 'REFUSED' };
+
+/** Null for an RCODE of a server that resolved the name, such as NXDOMAIN. */
+export function findFailure(rcode: number): DnsFailure | null {
+  return ofCodes[rcode] ?? null;
+}
+
+/** What these servers do, such as `answers REFUSED`. */
+export function describeFailure(failure: DnsFailure, { length }: readonly unknown[]): string {
+  if (failure === 'silent') return length === 1 ? 'does not answer' : 'do not answer';
+  return `${length === 1 ? 'answers' : 'answer'} ${failure}`;
+}
+
+export function findRemedy(failure: DnsFailure, domain: string, server: string | undefined): string {
+  if (failure === 'silent') return `cpn explain ${server} --protocol udp --port 53`;
+  return `check that ${server} resolves ${domain} for addresses of the network`;
+}
+
 /** These servers resolve these domains, and no others. */
 export interface DomainServers {
   /** In the order of preference. */
@@ -35,9 +59,10 @@ export interface DomainReport {
   readonly servers: readonly string[];
   /**
    * `used`: this host resolves its names by these servers. `waiting`: it will, after a minute or
-   * once the daemon runs. `silent`: as `used`, but the servers do not answer.
+   * once the daemon runs. `silent`, `failing`: as `used`, but the servers do not answer, or answer
+   * each query with a failure.
    */
-  readonly state: 'used' | 'silent' | 'waiting' | 'refused';
+  readonly state: 'used' | 'silent' | 'failing' | 'waiting' | 'refused';
   /** Why it is not used; null if it is. */
   readonly reason: string | null;
 }

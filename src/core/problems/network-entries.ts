@@ -1,6 +1,7 @@
 import { describeHeldNamesPort, describePortTaken, HostsFileNotUpdated, HostUnread } from '../errors/index.ts';
 import type { Id, PeerId } from '../map/model.ts';
 import type { SyncRefusal } from '../map/sync-refusal.ts';
+import { type DnsFailure, describeFailure, findRemedy } from '../names/split-dns.ts';
 import { listNames } from '../util/list-names.ts';
 import { entry, splitMessage } from './entry.ts';
 
@@ -251,7 +252,16 @@ export const networkEntries = {
     title: 'the DNS servers of a domain do not answer',
     severity: 'problem',
     text: ({ domain, servers }) => `no DNS server of ${domain} answers: ${listNames(servers)}`,
-    remedy: ({ servers: [server] }) => `cpn explain ${server} --protocol udp --port 53`,
+    remedy: ({ domain, servers: [server] }) => findRemedy('silent', domain, server),
+    // The table of domains has it.
+    isWarning: false,
+  }),
+  'domain-failing': entry<{ domain: string; servers: readonly string[]; failure: DnsFailure }>({
+    title: 'the DNS servers of a domain resolve no name',
+    severity: 'problem',
+    text: ({ domain, servers, failure }) =>
+      `no DNS server of ${domain} resolves it: ${listNames(servers)} ${describeFailure(failure, servers)}`,
+    remedy: ({ domain, servers: [server], failure }) => findRemedy(failure, domain, server),
     // The table of domains has it.
     isWarning: false,
   }),

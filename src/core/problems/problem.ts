@@ -71,7 +71,7 @@ const ofInterface: readonly ProblemCode[] = [
   ...(['peer-silent', 'peer-relayed', 'connector-alone', 'endpoint-unused', 'route-missing'] as const),
   ...(['route-bypassed', 'route-foreign', 'tunnel-bypassed', 'subnet-inside'] as const),
   ...(['lan-silent', 'lan-unreachable', 'probe-untried', 'map-unused', 'session-kept'] as const),
-  ...(['domain-silent', 'names-port-taken'] as const),
+  ...(['domain-silent', 'domain-failing', 'names-port-taken'] as const),
 ];
 const ofHost: readonly ProblemCode[] = ['interface-missing', 'drift', 'port-mismatch'];
 

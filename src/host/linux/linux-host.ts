@@ -78,6 +78,7 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Require
     isTcpReachable,
     probeConnector,
     answersQuery,
+    queryDomain: async (...query) => (await import('../name-server/forward.ts')).queryDomain(...query),
     probe: (target, deadlineMs) => probe(run, target, deadlineMs),
     probeSize: (address, request, deadlineMs) => probeSize(run, address, request, deadlineMs),
     raiseProbeMtu: (link, addresses, mtu) => raiseProbeMtu(run, parseLinkName(link), addresses, mtu),

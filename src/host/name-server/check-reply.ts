@@ -1,4 +1,5 @@
 import type { Answer, Question } from '../../core/names/zone.ts';
+import { rcodeOf } from './forward.ts';
 import type { PacketRecord, ReplyAnswer } from './message.ts';
 import { type ReplyRecord, readData, readQuestion, readRecords, readTarget, recordTypes } from './reply-records.ts';
 
@@ -104,7 +105,7 @@ function isBelieved(
 /** The reply without any name other than that of the question. */
 function flatten(reply: Buffer, records: readonly ReplyRecord[], chain: Chain, name: string): ReplyAnswer | null {
   const { followed, data, own, foreign, last } = chain;
-  const rcode = rcodes[(reply[3] ?? 0) & 15];
+  const rcode = rcodes[rcodeOf(reply)];
   if (rcode === undefined) return null;
   if (((reply[2] ?? 0) & truncatedBit) !== 0) return { rcode: 'NOERROR', answers: [], isTruncated: true };
   const ttl = Math.min(...[...followed, ...(own?.answers ?? data)].map((each) => each.ttl));

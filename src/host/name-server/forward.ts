@@ -1,15 +1,15 @@
 import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { connect } from 'node:net';
+import { encode, RECURSION_DESIRED } from 'dns-packet';
+import { type DnsFailure, dnsPort, findFailure, replyDeadline } from '../../core/names/split-dns.ts';
 import type { Address } from '../../core/net/cidr.ts';
 import type { SocketEndpoint } from '../../core/net/endpoint.ts';
 
-/** Milliseconds until a query is repeated, and in all: resolvers wait for 5 s. */
+/** Milliseconds until a query is repeated. */
 const everyMs = 500;
-const withinMs = 4_000;
 /** Queries that wait for a reply. One more ends the oldest, which its client may repeat. */
 const mostWaiting = 128;
-const dnsPort = 53;
 /** A query or reply over TCP follows its length (RFC 1035, 4.2.2). */
 const prefixBytes = 2;
 const mostTcpBytes = 65_535;
@@ -67,6 +67,19 @@ export function createForwarder(source: Address): Forwarder {
   };
 }
 
+/** {@link Prober.queryDomain} */
+export async function queryDomain(
+  servers: readonly Address[],
+  domain: string,
+  source: Address,
+  port?: number,
+): Promise<DnsFailure | null> {
+  const query = encode({ type: 'query', flags: RECURSION_DESIRED, questions: [{ type: 'SOA', name: domain }] });
+  // Queries of other programs must not end this one, so it has a forwarder of its own.
+  const reply = await createForwarder(source)(query, servers, 'udp', port);
+  return reply === null ? 'silent' : findFailure(rcodeOf(reply));
+}
+
 interface FoundReply {
   readonly reply: Buffer;
   readonly server: Address;
@@ -109,7 +122,7 @@ function sendToAny(
         sendNext();
       });
     };
-    const deadline = setTimeout(() => end(failure), withinMs);
+    const deadline = setTimeout(() => end(failure), replyDeadline);
     ended.signal.addEventListener('abort', () => end(failure), { once: true });
     sendNext();
   });
@@ -164,12 +177,14 @@ function sendTcp(query: Buffer, { server: { host, port }, source, signal }: Send
   });
 }
 
-/** FORMERR, SERVFAIL, NOTIMP and REFUSED. */
-const failures: readonly number[] = [1, 2, 4, 5];
-
 /** True if the server did not resolve the name, which another one may. */
 function isFailure(reply: Buffer): boolean {
-  return failures.includes((reply[3] ?? 0) & 15);
+  return findFailure(rcodeOf(reply)) !== null;
+}
+
+/** Without the bits in the OPT record. */
+export function rcodeOf(reply: Buffer): number {
+  return (reply[3] ?? 0) & 15;
 }
 
 function withNewId(query: Buffer): Buffer {

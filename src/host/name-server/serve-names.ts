@@ -1,10 +1,11 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { NamesNotServed } from '../../core/errors/index.ts';
+import { findFailure } from '../../core/names/split-dns.ts';
 import type { Question } from '../../core/names/zone.ts';
 import { type Address, familyOf } from '../../core/net/cidr.ts';
 import type { Answerer, Forwarding, NameServer } from '../host.ts';
 import { checkReply, type NetworkNames } from './check-reply.ts';
-import { createForwarder, type Transport } from './forward.ts';
+import { createForwarder, rcodeOf, type Transport } from './forward.ts';
 import { replyFailure, replyTo } from './message.ts';
 import { createTcpQueries, type TcpQueries } from './tcp-queries.ts';
 
@@ -49,7 +50,7 @@ export async function serveNames({
     if (found === null || Buffer.isBuffer(found)) return found;
     const { servers, question, onReply } = found;
     const forwarded = await forward(message, servers, transport, forwardPort);
-    onReply?.(forwarded !== null);
+    onReply?.(forwarded === null ? 'silent' : findFailure(rcodeOf(forwarded)));
     const checked = forwarded && checkReply(forwarded, { message, question }, findNames(answer, found));
     return checked === null ? replyFailure(message) : replyTo(message, () => checked, transport);
   };

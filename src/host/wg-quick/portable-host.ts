@@ -6,6 +6,7 @@ import { namesPort } from '../../core/names/zone.ts';
 import type { Address } from '../../core/net/cidr.ts';
 import { parseLinkName } from '../../core/net/link-name.ts';
 import type { Host, HostEvent, Requirements, ResolvedTarget, Watch } from '../host.ts';
+import { queryDomain } from '../name-server/forward.ts';
 import { serveNames } from '../name-server/serve-names.ts';
 import {
   answersQuery,
@@ -54,6 +55,7 @@ export function portableHost(context: PortableContext): Host {
     isTcpReachable,
     probeConnector,
     answersQuery,
+    queryDomain: (servers, domain, source) => queryDomain(servers, domain, source),
     probe: (target, deadlineMs) => probeTarget(context, target, deadlineMs),
     watch: (listener) => watchLinks(listener),
     watchDevices: (listener, everyMs) => watchDevices(run, listener, { everyMs }),

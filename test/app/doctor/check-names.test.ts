@@ -18,9 +18,9 @@ async function start() {
   const inspects = { resolvedMode: async () => bypassing };
   const { simulated, tools } = await startExaminedHost(map, {}, inspects);
   const asked: string[] = [];
-  tools.host.answersQuery = async (resolver) => {
-    asked.push(resolver);
-    return false;
+  tools.host.queryDomain = async (servers, domain, source) => {
+    asked.push(`${servers} ${domain} from ${source}`);
+    return 'silent';
   };
   const resolve = (others: readonly OtherDomain[]) => {
     simulated.actual = {
@@ -43,7 +43,7 @@ it('the server of a domain in use is queried; programs that bypass the resolver 
     `cpn0 sends its queries to ${server}`,
     'does not answer',
   ]);
-  expect(asked).toEqual([server]);
+  expect(asked).toEqual([`${server} corp.example from 10.77.0.1`]);
 });
 
 it('a network joined before has the domain; one joined later does not', async () => {

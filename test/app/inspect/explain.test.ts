@@ -291,9 +291,9 @@ describe('an explanation of a name', () => {
     const own = { ...settingsOf({ servers: [], domains: [] }), servers: [server], domains: ['~corp.example'] };
     simulated.actual = { ...simulated.actual, dns: { program: 'systemd-resolved', own, others: [], isServing: false } };
     const asked: string[] = [];
-    tools.host.answersQuery = async (resolver) => {
-      asked.push(resolver);
-      return false;
+    tools.host.queryDomain = async (servers, domain, source) => {
+      asked.push(`${servers} ${domain} from ${source}`);
+      return 'silent';
     };
     return { ...started, asked };
   }
@@ -308,7 +308,7 @@ describe('an explanation of a name', () => {
       interface: 'cpn0',
       stop: { check: 'rules', detail: expect.stringContaining('udp 53') },
     });
-    expect(asked).toEqual([server]);
+    expect(asked).toEqual([`${server} corp.example from 10.77.0.1`]);
   });
 
   it('with an address queries no server, and follows the packet', async () => {

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { describeEvaluation } from '../../../src/app/problems/describe-evaluation.ts';
 import { evaluateNetwork } from '../../../src/app/reconcile/evaluate-network.ts';
@@ -6,6 +7,7 @@ import { noUpdate, type StateUpdate } from '../../../src/app/reconcile/state-upd
 import { NameListener } from '../../../src/app/run/listeners/name-listener.ts';
 import { NamesNotServed } from '../../../src/core/errors/index.ts';
 import type { NetworkMap } from '../../../src/core/map/model.ts';
+import type { DnsFailure } from '../../../src/core/names/split-dns.ts';
 import type { Joined } from '../../../src/store/state/state.ts';
 import { address, bare, dialled, options, peer, prefix } from '../../core/samples.ts';
 import { joinedTo, mapAt } from '../joined-state.ts';
@@ -62,48 +64,120 @@ describe('the daemon', () => {
     expect(ask('none.office.cpn.internal')).toMatchObject({ rcode: 'NXDOMAIN' });
   });
 
-  it('notes servers that leave three queries in 10 s without a reply, until they reply, or for ten minutes', async () => {
-    const { simulated, triggers, run, ask, described: describeAll } = await startHost();
-    const noted = async () => (await simulated.tools.store.readNotes('cpn0')).silentDns;
-    const reply = (isAnswered: boolean) => {
-      const forwarding = ask('db.corp.example');
-      if (forwarding && 'servers' in forwarding) forwarding.onReply?.(isAnswered);
-    };
-    const described = async () => {
-      const [domains, codes] = await describeAll();
-      return [domains.map(([state]) => state), codes];
-    };
-    await simulated.tools.store.amendNotes('cpn0', { silentDns: [address('192.0.2.1')] });
-    await run();
-    await run();
-    expect(await noted()).toEqual([]);
-    for (let times = 0; times < 4; times += 1) reply(false);
-    simulated.seconds += 9;
-    reply(true);
-    simulated.seconds += 1;
-    reply(false);
-    simulated.seconds += 20;
-    reply(false);
-    await run();
-    expect([triggers.length, await noted()]).toEqual([1, []]);
-    for (let times = 0; times < 2; times += 1) reply(false);
-    expect(triggers).toHaveLength(2);
-    await run();
-    expect(await noted()).toEqual(['192.168.50.53']);
-    expect(await described()).toEqual([['used', 'silent'], ['domain-silent']]);
-    reply(true);
-    expect(triggers).toHaveLength(3);
-    await run();
-    expect([await noted(), await described()]).toEqual([[], [['used', 'used'], []]]);
-    for (let times = 0; times < 3; times += 1) {
-      reply(false);
-      simulated.seconds += 5;
+  describe('queries the domain itself once three queries in 10 s failed, which decides', () => {
+    /** The server answers queries for the domain itself by `failure`, and other names by what a test gives. */
+    async function startFailing(failure: DnsFailure | null) {
+      const { simulated, triggers, run, ask, described } = await startHost();
+      const server = { failure, asked: [] as string[] };
+      simulated.tools.host.queryDomain = async (servers, domain, source) => {
+        server.asked.push(`${servers} ${domain} from ${source}`);
+        return server.failure;
+      };
+      await simulated.tools.store.amendNotes('cpn0', { dnsFailures: { 'old.example': 'silent' } });
+      await run();
+      await run();
+      const noted = async () => (await simulated.tools.store.readNotes('cpn0')).dnsFailures;
+      const reply = async (each: DnsFailure | null, name = 'db.corp.example') => {
+        const forwarding = ask(name);
+        if (forwarding && 'servers' in forwarding) forwarding.onReply?.(each);
+        await setImmediate();
+      };
+      const fail = async (each: DnsFailure, name?: string) => {
+        for (let times = 0; times < 3; times += 1) {
+          await reply(each, name);
+          simulated.seconds += 5;
+        }
+      };
+      return { simulated, triggers, run, described, server, noted, reply, fail };
     }
-    await run();
-    expect(await noted()).toEqual(['192.168.50.53']);
-    simulated.seconds += 601;
-    await run();
-    expect(await noted()).toEqual([]);
+    const asked = '192.168.50.53 corp.example from 10.77.0.1';
+
+    it('and not before', async () => {
+      const { simulated, triggers, run, server, noted, reply } = await startFailing('silent');
+      expect(await noted()).toEqual({});
+      for (let times = 0; times < 4; times += 1) await reply('silent');
+      simulated.seconds += 9;
+      await reply(null);
+      simulated.seconds += 1;
+      await reply('silent');
+      simulated.seconds += 20;
+      await reply('REFUSED');
+      await run();
+      expect([triggers.length, server.asked, await noted()]).toEqual([1, [], {}]);
+    });
+
+    it.each([
+      ['silent', 'its DNS server does not answer', 'silent', 'domain-silent'],
+      ['REFUSED', 'its DNS server answers REFUSED', 'failing', 'domain-failing'],
+      ['SERVFAIL', 'its DNS server answers SERVFAIL', 'failing', 'domain-failing'],
+    ] as const)('%s, until a name is answered', async (failure, reason, state, code) => {
+      const { simulated, triggers, run, described, server, noted, reply, fail } = await startFailing(failure);
+      await fail('silent');
+      expect([server.asked, triggers.length]).toEqual([[asked], 2]);
+      await run();
+      expect(await noted()).toEqual({ 'corp.example': failure });
+      const [domains, codes] = await described();
+      expect([domains[1], codes]).toEqual([[state, reason], [code]]);
+      simulated.seconds += 60;
+      await reply(null);
+      expect(triggers).toHaveLength(3);
+      await run();
+      expect([await noted(), (await described())[1]]).toEqual([{}, []]);
+    });
+
+    it('although a program queries names that the server does not answer', async () => {
+      const { triggers, run, server, noted, fail } = await startFailing(null);
+      for (let times = 0; times < 3; times += 1) await fail('silent');
+      await run();
+      expect([server.asked, triggers.length, await noted()]).toEqual([[asked, asked, asked], 1, {}]);
+    });
+
+    it('again while queries go on, at most every 5 s, and not without queries; its answer ends the failure', async () => {
+      const { simulated, run, server, noted, reply, fail } = await startFailing('silent');
+      await fail('silent');
+      for (let times = 0; times < 9; times += 1) await reply('silent');
+      expect(server.asked).toHaveLength(2);
+      simulated.seconds += 60;
+      await run();
+      expect(server.asked).toHaveLength(2);
+      server.failure = 'SERVFAIL';
+      await reply('silent');
+      await run();
+      expect(await noted()).toEqual({ 'corp.example': 'SERVFAIL' });
+      server.failure = null;
+      simulated.seconds += 5;
+      await reply('silent');
+      await run();
+      expect([server.asked.length, await noted()]).toEqual([4, {}]);
+    });
+
+    it('for ten minutes without queries', async () => {
+      const { simulated, run, noted, fail } = await startFailing('silent');
+      await fail('silent');
+      await run();
+      expect(await noted()).toEqual({ 'corp.example': 'silent' });
+      simulated.seconds += 601;
+      await run();
+      expect(await noted()).toEqual({});
+    });
+
+    it('unless the queries were for a reverse zone', async () => {
+      const { server, fail } = await startFailing('silent');
+      await fail('silent', '9.50.168.192.in-addr.arpa');
+      expect(server.asked).toEqual([]);
+    });
+
+    it('unless a name was answered meanwhile', async () => {
+      const { simulated, run, noted, reply, fail } = await startFailing('silent');
+      const answers: (() => void)[] = [];
+      simulated.tools.host.queryDomain = () => new Promise((done) => void answers.push(() => done('silent')));
+      await fail('silent');
+      await reply(null);
+      for (const answer of answers) answer();
+      await setImmediate();
+      await run();
+      expect([answers.length, await noted()]).toEqual([1, {}]);
+    });
   });
 
   it('gives the resolver its former servers back if it ends during a pass', async () => {

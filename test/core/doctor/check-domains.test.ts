@@ -14,22 +14,31 @@ const networks = [{ network: 'lab', link: 'cpn1', domains: ['corp.example'] }];
 
 function check(report: DomainReport, changes: Partial<ExaminedDomains> = {}) {
   const desired = { ...desireFor(peer(3), network([peer(3)])), domains: [report] };
-  const examined = { network: 'office', desired, actual: bare, entries: [], networks: [], answers: new Map() };
+  const examined = { network: 'office', desired, actual: bare, entries: [], networks: [], queried: [] };
   return checkDomains({ ...examined, ...changes });
 }
 const checked = 'the domain corp.example behind 192.168.50.0/24 of network office';
 
 it('a domain in use names its servers, and each server whether it answers', () => {
-  const answers = new Map([
-    [server, true],
-    [second, false],
-  ]);
-  expect(check(used, { answers })).toMatchObject([
+  const { domain } = used;
+  const queried = [
+    { server, domain, failure: null },
+    { server: second, domain, failure: 'silent' as const },
+    { server: second, domain, failure: 'REFUSED' as const },
+  ];
+  expect(check(used, { queried })).toMatchObject([
     { verdict: 'ok', checked, found: `cpn0 sends its queries to ${server}` },
-    { verdict: 'ok', checked: `the DNS server ${server} of domains on cpn0` },
-    { verdict: 'problem', remedy: `cpn explain ${second} --protocol udp --port 53` },
+    { verdict: 'ok', checked: `the DNS server ${server} of corp.example on cpn0`, found: 'answers' },
+    {
+      ...{ verdict: 'problem', found: 'does not answer' },
+      remedy: `cpn explain ${second} --protocol udp --port 53`,
+    },
+    {
+      ...{ verdict: 'problem', found: 'answers REFUSED' },
+      remedy: `check that ${second} resolves corp.example for addresses of the network`,
+    },
   ]);
-  expect(findUsedServers([used, used, { ...refused, servers: [second] }])).toEqual([server]);
+  expect(findUsedServers([used, { ...refused, servers: [second] }])).toEqual([{ server, domain }]);
 });
 
 it('the names of peers are behind no route, and their server is the daemon', () => {

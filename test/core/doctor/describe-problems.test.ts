@@ -42,7 +42,7 @@ it('a note stays a note, and a problem without a remedy refers to the status', (
 const elsewhere: readonly ProblemCode[] = [
   ...(['state-unreadable', 'rules-not-loaded', 'tunnel-bypassed', 'packets-dropped', 'rules-unread'] as const),
   // It queries the servers.
-  'domain-silent',
+  ...(['domain-silent', 'domain-failing'] as const),
 ];
 
 it.each(Object.keys(samples) as ProblemCode[])('has a finding of %s, if it is a problem', (code) => {

@@ -4,12 +4,12 @@ import {
   checkDomain,
   checkNoAnswer,
   checkPeerName,
-  findDnsServer,
+  findDnsServers,
   findQueryPath,
 } from '../../../src/core/explain/check-name.ts';
 import type { NetworkOnHost } from '../../../src/core/explain/view.ts';
 import type { OtherDomain } from '../../../src/core/host-state/actual.ts';
-import type { DomainReport } from '../../../src/core/names/split-dns.ts';
+import type { DnsFailure, DomainReport } from '../../../src/core/names/split-dns.ts';
 import { settingsOf } from '../../../src/core/reconcile/plan-dns.ts';
 import { address, prefix, underlay } from '../samples.ts';
 import { office, self, viewOf } from './samples.ts';
@@ -150,8 +150,8 @@ describe('the queries for a name go', () => {
 });
 
 describe('a name without an address', () => {
-  const check = (name: string, answers: boolean | null, sample?: Sample) =>
-    checkNoAnswer(name, find(name, sample), answers);
+  const check = (name: string, failure: DnsFailure | null, sample?: Sample) =>
+    checkNoAnswer(name, find(name, sample), failure);
 
   it('stops at a daemon that does not serve names, and has the reason of a domain that is refused by now', () => {
     const stopped = { servers: [daemon], domains: ['~corp.example'], isServing: false };
@@ -167,13 +167,18 @@ describe('a name without an address', () => {
   });
 
   it('stops at the server of its domain', () => {
-    expect(findDnsServer(find('db.corp.example'))).toBe(server);
-    expect(check('db.corp.example', false)).toMatchObject({
+    expect(findDnsServers(find('db.corp.example'))).toEqual([server]);
+    expect(check('db.corp.example', 'silent')).toMatchObject({
       ok: false,
-      detail: `has no address: ${server} does not answer queries`,
+      detail: `has no address: ${server} does not answer`,
       remedy: expect.stringContaining(`check that a DNS server runs at ${server}`),
     });
-    expect(check('db.corp.example', true)).toMatchObject({
+    expect(check('db.corp.example', 'REFUSED')).toMatchObject({
+      ok: false,
+      detail: `has no address: ${server} answers REFUSED for corp.example`,
+      remedy: `check that ${server} resolves corp.example for addresses of the network`,
+    });
+    expect(check('db.corp.example', null)).toMatchObject({
       detail: `has no address on this host, though ${server} answers queries`,
       remedy: expect.stringMatching(/^"resolvectl query db\.corp\.example" .*"cpn doctor"/),
     });
@@ -181,9 +186,9 @@ describe('a name without an address', () => {
 
   it('has no server in a network if none has its domain, or if the daemon serves it', () => {
     const others = [{ domain: 'example', link: 'wg9' }];
-    expect(findDnsServer(find('www.example'))).toBeNull();
-    expect(findDnsServer(find('www.example', { others }))).toBeNull();
-    expect(findDnsServer(find('x.office.cpn.internal', served))).toBeNull();
+    expect(findDnsServers(find('www.example'))).toEqual([]);
+    expect(findDnsServers(find('www.example', { others }))).toEqual([]);
+    expect(findDnsServers(find('x.office.cpn.internal', served))).toEqual([]);
     expect(check('www.example', null, { others })).toMatchObject({ detail: 'has no address in example of wg9' });
   });
 

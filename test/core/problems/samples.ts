@@ -41,6 +41,7 @@ export const samples: { readonly [Code in ProblemCode]: FactsOf<Code> } = {
   'session-kept': { ...link, from: '203.0.113.9', to: '10.77.0.1', address: '10.77.0.1' },
   'hosts-not-updated': { ...link, problem: '/etc/hosts is not a regular file' },
   'domain-refused': { ...link, domain: 'corp.example', reason: 'the interface tun0 has it' },
+  'domain-failing': { ...link, domain: 'corp.example', servers: ['192.168.50.53'], failure: 'REFUSED' },
   'domain-silent': { ...link, domain: 'corp.example', servers: ['192.168.50.53'] },
   'names-port-taken': { ...link, address: '10.77.0.2', port: 553 },
   'dns-ignored': { ...link, service, servers: ['10.77.0.53'] },

@@ -23,6 +23,7 @@ const leftOut = (...absent: ProblemCode[]) => {
 const ofInterface = [
   ...[
     'connector-alone',
+    'domain-failing',
     'domain-silent',
     'drift',
     'endpoint-unused',

@@ -1,27 +1,20 @@
 import { expectCpnError } from '../../../core/errors/index.ts';
 import type { NetworkMap } from '../../../core/map/model.ts';
 import { assignLabels, type PeerLabels } from '../../../core/names/hosts-label.ts';
-import type { DomainServers, ForwardedDomains } from '../../../core/names/split-dns.ts';
+import {
+  type DnsFailure,
+  type DomainServers,
+  type ForwardedDomains,
+  isReserved,
+} from '../../../core/names/split-dns.ts';
 import { answer, buildZones, indexZones, type Question, type Zones } from '../../../core/names/zone.ts';
 import type { Address } from '../../../core/net/cidr.ts';
 import type { NameServer } from '../../../host/host.ts';
 import type { Pass } from '../../reconcile/pass.ts';
 import type { Tools } from '../../tools.ts';
+import { DomainFailures } from '../domain-failures.ts';
 import type { PassListener } from '../pass-listener.ts';
 import { TransitionLogger } from '../transition-logger.ts';
-
-/** Without another query, a server that did not reply may have recovered. */
-const silentSeconds = 600;
-/** One name that a server does not answer shows nothing: any program can send a query for it. */
-const leastUnanswered = 3;
-const leastSilentSeconds = 10;
-
-/** Queries without a reply since the last reply of a server, with times in seconds. */
-interface Unanswered {
-  readonly count: number;
-  readonly first: number;
-  readonly last: number;
-}
 
 /**
  * Serves the names of a network to the resolver of this host, at an address of the host,
@@ -38,8 +31,10 @@ export class NameListener implements PassListener {
   #built: { readonly map: NetworkMap; readonly labels: readonly PeerLabels[]; readonly label: string } | null = null;
   #zones: Zones = new Map();
   #forwarded: readonly ForwardedDomains[] = [];
-  readonly #unanswered = new Map<Address, Unanswered>();
-  /** The silent servers in the notes; null for those of an earlier daemon. */
+  /** The address of this host from which it sends queries. */
+  #source: Address | null = null;
+  readonly #failures: DomainFailures;
+  /** The failures in the notes; null for those of an earlier daemon. */
   #noted: string | null = null;
   /** In the notes; undefined for that of an earlier daemon. */
   #taken: Address | null | undefined;
@@ -48,12 +43,13 @@ export class NameListener implements PassListener {
 
   /**
    * @param onChange called once names are served, because the resolver can then use them, and if
-   *   servers of a domain stop or begin to reply
+   *   servers of a domain begin or cease to fail
    */
   constructor(tools: Pick<Tools, 'host' | 'log' | 'store' | 'monotonic'>, link: string, onChange: () => void) {
     this.#tools = tools;
     this.#link = link;
     this.#onChange = onChange;
+    this.#failures = new DomainFailures(tools, onChange);
     const messages = { begins: 'the names of peers are not served', ends: 'the names of peers are served again' };
     this.#transitions = new TransitionLogger(tools.log, { interface: link }, messages);
   }
@@ -63,7 +59,7 @@ export class NameListener implements PassListener {
     // A resolver that does not reply keeps its settings, and continues to query this server.
     if (!served && evaluation?.actual.dns === null) return;
     this.#afterwards = this.#hasServed ? served?.afterwards : undefined;
-    await this.#noteSilent(served?.forwarded ?? []);
+    await this.#noteFailures(served?.forwarded ?? []);
     if (!served) {
       await this.#noteTaken(null);
       return this.#stop();
@@ -71,7 +67,8 @@ export class NameListener implements PassListener {
     const { membership, labels } = evaluation.state;
     this.#forwarded = served.forwarded;
     this.#build(membership.map, labels, served.label);
-    await this.#start(served.address, evaluation.desired.config.address.address);
+    this.#source = evaluation.desired.config.address.address;
+    await this.#start(served.address, this.#source);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -137,45 +134,30 @@ export class NameListener implements PassListener {
   #answer(question: Question) {
     const found = answer(this.#zones, question);
     if (found.rcode !== 'REFUSED') return found;
-    const servers = this.#findForwarded(question.name.toLowerCase());
-    if (servers === undefined) return found;
-    return { servers, onReply: (isAnswered: boolean) => this.#followReply(servers, isAnswered) };
+    const forwarded = this.#findForwarded(question.name.toLowerCase());
+    if (forwarded === undefined) return found;
+    const { domain, servers } = forwarded;
+    const source = this.#source;
+    // Reverse zones are no domains of the network, and have no state.
+    if (isReserved(domain) || source === null) return { servers };
+    return { servers, onReply: (failure: DnsFailure | null) => this.#failures.follow(forwarded, failure, source) };
   }
 
-  #followReply(servers: readonly Address[], isAnswered: boolean): void {
-    const areSilent = () => servers.every((server) => this.#isSilent(server));
-    const [wereSilent, now] = [areSilent(), this.#tools.monotonic()];
-    for (const server of servers) {
-      const { count, first } = this.#unanswered.get(server) ?? { count: 0, first: now };
-      if (isAnswered) this.#unanswered.delete(server);
-      else this.#unanswered.set(server, { count: count + 1, first, last: now });
-    }
-    if (areSilent() !== wereSilent) this.#onChange();
+  async #noteFailures(forwarded: readonly ForwardedDomains[]): Promise<void> {
+    const dnsFailures = this.#failures.read(forwarded);
+    const text = JSON.stringify(dnsFailures);
+    if (text === this.#noted) return;
+    await this.#tools.store.amendNotes(this.#link, { dnsFailures });
+    this.#noted = text;
   }
 
-  #isSilent(server: Address): boolean {
-    const { count, first, last } = this.#unanswered.get(server) ?? { count: 0, first: 0, last: 0 };
-    return count >= leastUnanswered && last - first >= leastSilentSeconds;
-  }
-
-  async #noteSilent(forwarded: readonly ForwardedDomains[]): Promise<void> {
-    const used = new Set(forwarded.flatMap(({ servers }) => servers));
-    const since = this.#tools.monotonic() - silentSeconds;
-    for (const [server, { last }] of this.#unanswered)
-      if (last < since || !used.has(server)) this.#unanswered.delete(server);
-    const silentDns = [...this.#unanswered.keys()].filter((server) => this.#isSilent(server)).toSorted();
-    if (silentDns.join() === this.#noted) return;
-    await this.#tools.store.amendNotes(this.#link, { silentDns });
-    this.#noted = silentDns.join();
-  }
-
-  /** The servers of the longest domain that contains the name. */
-  #findForwarded(name: string): ForwardedDomains['servers'] | undefined {
+  /** The longest domain that contains the name. */
+  #findForwarded(name: string): { readonly domain: string; readonly servers: readonly Address[] } | undefined {
     const [longest] = this.#forwarded
       .flatMap(({ domains, servers }) => domains.map((domain) => ({ domain, servers })))
       .filter(({ domain }) => name === domain || name.endsWith(`.${domain}`))
       .toSorted((one, other) => other.domain.length - one.domain.length);
-    return longest?.servers;
+    return longest;
   }
 
   async #stop(): Promise<void> {

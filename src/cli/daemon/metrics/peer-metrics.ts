@@ -54,14 +54,14 @@ export function setPeerMetrics(registry: Registry, networks: readonly NetworkSta
 function setDomainMetric(registry: Registry, networks: readonly NetworkStatus[]): void {
   const state = new Gauge({
     name: 'cpn_domain_state',
-    help: 'Whether a domain of the network is in this state: used, used but silent, waiting, or refused and resolved as before.',
+    help: 'Whether a domain of the network is in this state: used, used but silent or failing, waiting, or refused and resolved as before.',
     labelNames: ['interface', 'domain', 'state'],
     registers: [registry],
   });
   for (const { interface: link, domains } of networks) {
     for (const { domain, state: current } of domains.slice(0, maxReported)) {
       const labels = { interface: link, domain: labelOf(domain) };
-      for (const [each, value] of flagsOf(['used', 'silent', 'waiting', 'refused'] as const, current))
+      for (const [each, value] of flagsOf(['used', 'silent', 'failing', 'waiting', 'refused'] as const, current))
         state.set({ ...labels, state: each }, value);
     }
   }
