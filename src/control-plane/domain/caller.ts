@@ -1,4 +1,15 @@
 import type { Role } from '../../contract/auth.ts';
+import {
+  addressAt,
+  covers,
+  familyOf,
+  hostPrefix,
+  maskPrefix,
+  type Prefix,
+  parsePrefix,
+  rangeOf,
+  tryParseAddress,
+} from '../../core/net/cidr.ts';
 import { Forbidden } from '../errors.ts';
 
 export interface UserCaller {
@@ -68,4 +79,19 @@ export function checkAccess(caller: Caller, access: Exclude<AccessRule, 'anyone'
   if (access.sessionOnly && caller.credential.kind !== 'session') {
     throw new Forbidden('a personal token may not do this; log in with e-mail address and password');
   }
+}
+
+/** The last 32 bits of an address are those of an IPv4 client (RFC 6052). */
+const translated = parsePrefix('64:ff9b::/96');
+
+/** The /24 of an IPv4 or the /48 of an IPv6 address, which often belongs to one site; else null. */
+export function widenAddress(text: string): Prefix | null {
+  const [plain = ''] = text.split('%', 1);
+  const parsed = tryParseAddress(plain);
+  const address = parsed && tryParseAddress(parsed.replace(/^::ffff:(?=[0-9.]+$)/, ''));
+  // An embedded IPv4 address, such as ::192.0.2.1, is no address of a client.
+  if (address === null || (address.includes(':') && address.includes('.'))) return null;
+  if (covers(translated, address))
+    return maskPrefix(`${addressAt(rangeOf(hostPrefix(address)).first & 0xffff_ffffn)}/24`);
+  return maskPrefix(`${address}/${familyOf(address) === 4 ? 24 : 48}`);
 }

@@ -1,5 +1,5 @@
 import type { AuditEntry } from '../../../contract/audit.ts';
-import { familyOf, maskPrefix, type Prefix, tryParseAddress } from '../../../core/net/cidr.ts';
+import { widenAddress } from '../../domain/caller.ts';
 import * as store from '../../store/accounts/known-prefixes.ts';
 import type { Db } from '../../store/tables.ts';
 import { type Author, record } from '../audit.ts';
@@ -28,14 +28,4 @@ export async function noteAddress(db: Db, { userId, address, author, session, no
   if (known === 0) return;
   const details = { prefix, known_prefixes: known };
   await record(db, author, { action: 'login.new_address', target: session, details });
-}
-
-/** The /24 of an IPv4 or the /48 of an IPv6 address, which often belongs to one site; else null. */
-export function widenAddress(text: string): Prefix | null {
-  const [plain = ''] = text.split('%', 1);
-  const parsed = tryParseAddress(plain);
-  const address = parsed && tryParseAddress(parsed.replace(/^::ffff:(?=[0-9.]+$)/, ''));
-  // An embedded IPv4 address, such as ::192.0.2.1, is no address of a client.
-  if (address === null || (address.includes(':') && address.includes('.'))) return null;
-  return maskPrefix(`${address}/${familyOf(address) === 4 ? 24 : 48}`);
 }

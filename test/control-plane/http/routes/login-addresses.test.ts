@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { widenAddress } from '../../../../src/control-plane/service/accounts/new-address.ts';
+import { widenAddress } from '../../../../src/control-plane/domain/caller.ts';
 import { parsePrefix } from '../../../../src/core/net/cidr.ts';
 import { closePlane, openPlane, owner, type Plane, withDatabase } from '../../harness.ts';
 
@@ -105,6 +105,9 @@ test.each([
   ['::ffff:c000:281', '192.0.2.0/24'],
   ['2001:DB8:1:2::3', '2001:db8:1::/48'],
   ['fe80::1%eth0', 'fe80::/48'],
+  ['64:ff9b::192.0.2.129', '192.0.2.0/24'],
+  ['64:ff9b::c000:281', '192.0.2.0/24'],
+  ['64:ff9b:1::c000:281', '64:ff9b:1::/48'],
   ['::1', '::/48'],
   ['::192.0.2.1', null],
   ['', null],
