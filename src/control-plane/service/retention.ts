@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pruneAction } from '../../core/audit/verify-chain.ts';
+import { widenAddress } from '../domain/caller.ts';
 import { deleteEntries, type EntryAge, listAges, readToPrune, type StoredEntry } from '../store/audit.ts';
 import { insertPruned, moveAnchors } from '../store/audit-chain.ts';
 import { deleteDeletions } from '../store/deletions.ts';
@@ -26,7 +27,7 @@ const deletionDays = 90;
 
 export interface Retention {
   readonly days: number;
-  /** The maximum number of entries per action that can be repeated without limit. */
+  /** The maximum number of entries of each action that can be repeated without limit. */
   readonly mostOfEach?: number;
   /** Entries per read. SQLite answers no other request during a read. */
   readonly batch?: number;
@@ -47,24 +48,39 @@ export async function pruneAudit(
   const before = daysAgo(days);
   await deleteFormerIdentities(db, before);
   await deleteDeletions(db, daysAgo(deletionDays));
-  const counts = new Map<string, number>();
   const prune = createPruning(readTime);
-  const remove = (range: Parameters<typeof readToPrune>[1], which: Which) =>
-    transact(db, (transaction) => prune(transaction, range, which));
-  for (let entries = await listAges(db, null, batch); entries.length > 0; ) {
-    const [newest, oldest] = [entries[0]?.id ?? 0, entries.at(-1)?.id ?? 0];
-    if (entries.some(({ at }) => at < before)) await remove({ from: oldest, to: newest }, { before });
-    for (const [action, to] of findSurplus(entries, counts, mostOfEach)) {
-      await remove({ from: oldest, to }, { action });
+  const remove = async (ids: readonly number[], which: Which) => {
+    if (ids.length > 0) await transact(db, (transaction) => prune(transaction, ids, which));
+  };
+  /** Visits all entries, newest first. False if the signal ended it. */
+  const visitAll = async (visit: (entries: readonly EntryAge[]) => Promise<void>): Promise<boolean> => {
+    for (let entries = await listAges(db, null, batch); entries.length > 0; ) {
+      await visit(entries);
+      await pause();
+      if (signal?.aborted) return false;
+      entries = await listAges(db, entries.at(-1)?.id ?? 0, batch);
     }
-    await pause();
-    if (signal?.aborted) return;
-    entries = await listAges(db, oldest, batch);
-  }
-  await moveAnchors(db);
+    return true;
+  };
+  const counts: Counts = new Map();
+  const isRead = await visitAll(async (entries) => {
+    await remove(idsOf(entries.filter(({ at }) => at < before)), { before });
+    for (const entry of entries) if (entry.at >= before) count(entry, counts);
+  });
+  if (!isRead) return;
+  const takeSurplus = createSelection(counts, mostOfEach);
+  const isDone =
+    takeSurplus === null ||
+    (await visitAll(async (entries) => {
+      for (const [action, surplus] of Map.groupBy(takeSurplus(entries), (each) => each.action))
+        await remove(idsOf(surplus), { action });
+    }));
+  if (isDone) await moveAnchors(db);
 }
 
-type Which = Parameters<typeof readToPrune>[2];
+const idsOf = (entries: readonly EntryAge[]) => entries.map(({ id }) => id);
+
+type Which = { readonly before: string } | { readonly action: string };
 
 /** Enough for the statement: it is the newest entry, unless a flood of others waits. */
 const chainedAtOnce = 10_000;
@@ -75,8 +91,8 @@ const chainedAtOnce = 10_000;
  */
 function createPruning(readTime: Context['readTime']) {
   const stated = new Map<string, number>();
-  return async (db: Db, range: Parameters<typeof readToPrune>[1], which: Which) => {
-    const rows = await readToPrune(db, range, which);
+  return async (db: Db, ids: readonly number[], which: Which) => {
+    const rows = await readToPrune(db, ids);
     const links = rows.filter(isChained).map((row) => ({
       ...{ organization_id: row.organization_id, seq: row.chain_seq, hash: row.chain_hash, digest: digestOf(row) },
     }));
@@ -109,16 +125,59 @@ function isChained(row: StoredEntry): row is ChainedRow {
   return row.organization_id !== null && row.chain_seq !== null && row.chain_hash !== null;
 }
 
-/** Adds entries, newest first, to the counts. Returns the newest surplus entry per action. */
-function findSurplus(entries: readonly EntryAge[], counts: Map<string, number>, most: number): Map<string, number> {
-  const surplus = new Map<string, number>();
-  for (const { id, action } of entries) {
-    if (!repeatable.includes(action)) continue;
-    const count = (counts.get(action) ?? 0) + 1;
-    counts.set(action, count);
-    if (count > most && !surplus.has(action)) surplus.set(action, id);
+/** The number of entries of each actor, by action. */
+type Counts = Map<string, Map<string, number>>;
+
+/** Counts an entry. Returns the number of entries of its actor and action; 0 for other actions. */
+function count(entry: EntryAge, counts: Counts): number {
+  const { action } = entry;
+  if (!repeatable.includes(action)) return 0;
+  const ofAction = counts.get(action) ?? new Map<string, number>();
+  counts.set(action, ofAction);
+  const actor = actorOf(entry);
+  const found = (ofAction.get(actor) ?? 0) + 1;
+  ofAction.set(actor, found);
+  return found;
+}
+
+/** One client can have many addresses of a prefix. */
+function actorOf({ actor_kind, actor_id, address }: EntryAge): string {
+  return `${actor_kind} ${actor_id ?? (address === null ? '' : (widenAddress(address) ?? address))}`;
+}
+
+const sumOf = (numbers: Iterable<number>) => [...numbers].reduce((sum, each) => sum + each, 0);
+
+/**
+ * Creates a function that selects the surplus of entries, which come newest first: of each action,
+ * `most` entries stay. The actors with the most entries lose theirs, so that no actor can push out
+ * the entries of others. Null if there is no surplus.
+ */
+function createSelection(counts: Counts, most: number): ((entries: readonly EntryAge[]) => EntryAge[]) | null {
+  const full = [...counts].filter(([, ofAction]) => sumOf(ofAction.values()) > most);
+  if (full.length === 0) return null;
+  const shares = new Map(full.map(([action, ofAction]) => [action, findShare([...ofAction.values()], most)]));
+  const found: Counts = new Map();
+  const left = new Map(full.map(([action]) => [action, most]));
+  return (entries) =>
+    entries.filter((entry) => {
+      const share = shares.get(entry.action);
+      const rest = left.get(entry.action) ?? 0;
+      if (share === undefined) return false;
+      if (count(entry, found) > share || rest === 0) return true;
+      left.set(entry.action, rest - 1);
+      return false;
+    });
+}
+
+/** The entries that each actor may have for all to have `most`; at least one. */
+function findShare(counts: readonly number[], most: number): number {
+  let left = most;
+  for (const [index, each] of counts.toSorted((one, other) => one - other).entries()) {
+    const share = Math.floor(left / (counts.length - index));
+    if (each > share) return Math.max(share, 1);
+    left -= each;
   }
-  return surplus;
+  return most;
 }
 
 /** `deliveryDays` applies without a running webhook. */

@@ -147,24 +147,23 @@ async function searchPage(
 
 const escapeLike = (text: string) => text.replace(/[!%_]/g, '!$&');
 
-export type EntryAge = Pick<StoredEntry, 'id' | 'at' | 'action'>;
+const agesOf = ['id', 'at', 'action', 'actor_kind', 'actor_id', 'address'] as const;
+
+export type EntryAge = Pick<StoredEntry, (typeof agesOf)[number]>;
 
 /** Lists the newest entries of all organizations, or the entries before the id `before`. */
 export async function listAges(db: Db, before: number | null, limit: number): Promise<EntryAge[]> {
-  const query = db.selectFrom('audit_entries').select(['id', 'at', 'action']);
+  const query = db.selectFrom('audit_entries').select(agesOf);
   const page = before === null ? query : query.where('id', '<', before);
   return page.orderBy('id', 'desc').limit(limit).execute();
 }
 
-/** Reads entries from one id to another: entries before an instant, or entries with an action. */
-export async function readToPrune(
-  db: Db,
-  { from, to }: { readonly from: number; readonly to: number },
-  which: { readonly before: string } | { readonly action: string },
-): Promise<StoredEntry[]> {
-  const range = db.selectFrom('audit_entries').selectAll().where('id', '>=', from).where('id', '<=', to);
-  const those = 'before' in which ? range.where('at', '<', which.before) : range.where('action', '=', which.action);
-  return those
+/** Reads the entries with these ids that are left. */
+export async function readToPrune(db: Db, ids: readonly number[]): Promise<StoredEntry[]> {
+  return db
+    .selectFrom('audit_entries')
+    .selectAll()
+    .where('id', 'in', ids)
     .orderBy('id')
     .$if(locksRows(db), (query) => query.forUpdate())
     .execute();

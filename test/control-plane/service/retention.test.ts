@@ -5,6 +5,7 @@ import {
   pruneEvents,
   pruneEventsHourly,
 } from '../../../src/control-plane/service/retention.ts';
+import type { NewEntry } from '../../../src/control-plane/store/audit.ts';
 import type { Tables } from '../../../src/control-plane/store/tables.ts';
 import { ago, day, type Rows, readTime, withRows } from '../store/stored-rows.ts';
 
@@ -20,13 +21,18 @@ const actions = {
   ...{ 'user.create': false, 'user.update': false, 'user.delete': false, 'password.reset': false },
 };
 
-const addEntries = ({ db, organization }: Rows, entries: readonly { action: string; at: string }[]) =>
+interface AddedEntry extends Partial<Pick<NewEntry, 'actor_kind' | 'actor_id' | 'address'>> {
+  readonly action: string;
+  readonly at: string;
+}
+
+const addEntries = ({ db, organization }: Rows, entries: readonly AddedEntry[]) =>
   db
     .insertInto('audit_entries')
     .values(
-      entries.map(({ action, at }) => ({
-        ...{ organization_id: organization, at, actor_kind: 'system' as const, action },
-        ...{ target_kind: 'user' as const, details: '{}' },
+      entries.map((each) => ({
+        ...{ organization_id: organization, actor_kind: 'system' as const },
+        ...{ target_kind: 'user' as const, details: '{}', ...each },
       })),
     )
     .execute();
@@ -50,6 +56,39 @@ test.each([1, 7, 500])(
       const instantsOf = (action: string) => left.filter((each) => each.action === action).map(({ at }) => at);
       expect(names.map((action) => [action, instantsOf(action)])).toEqual(expected);
     }),
+);
+
+const user = (actor_id: number) => ({ actor_kind: 'user' as const, actor_id });
+const unknown = (address: string) => ({ actor_kind: 'nobody' as const, address });
+
+test.each<[string, string, Record<string, Partial<AddedEntry>>, string, readonly string[]]>([
+  ['a user pushes out its own entries', 'login', { a: user(1), b: user(2) }, 'abaaaa', ['b', 'a', 'a', 'a']],
+  ['two users share what a third leaves', 'login', { a: user(1), b: user(2), c: user(3) }, 'acbaabba', ['c', 'b', 'a']],
+  [
+    'an address pushes out its own entries, also with others of its prefix',
+    'login.refused',
+    { a: unknown('192.0.2.1'), b: unknown('192.0.2.2'), c: unknown('198.51.100.1'), d: unknown('unix') },
+    'cdabababab',
+    ['c', 'd', 'a', 'b'],
+  ],
+  [
+    'of more actors than entries, the newest entries are kept',
+    'login',
+    Object.fromEntries([...'abcdef'].map((name, id) => [name, user(id + 1)])),
+    'abcdef',
+    ['c', 'd', 'e', 'f'],
+  ],
+])('beyond the limit of an action, %s', (_, action, actors, order, expected) =>
+  withRows(async (rows) => {
+    const entries = [...order].map((name, at) => ({ action, at: ago((order.length - at) * 1000), ...actors[name] }));
+    for (const entry of entries) await addEntries(rows, [entry]);
+    const most = expected.length;
+    for (let times = 0; times < 2; times += 1) {
+      await pruneAudit({ db: rows.db, readTime }, { days: 365, mostOfEach: most, batch: 3, pause });
+      const left = await rows.db.selectFrom('audit_entries').select('at').orderBy('id').execute();
+      expect(left.map(({ at }) => order[entries.findIndex((each) => each.at === at)])).toEqual(expected);
+    }
+  }),
 );
 
 interface Kept {
