@@ -15,8 +15,8 @@ interface Login {
 }
 
 /**
- * Records in the audit log that a user logged in from a prefix that is not among its last 100. The
- * first login is no such notice. The caller has locked the user.
+ * Records in the audit log that a user opened a session from a prefix that is not among its last
+ * 100. The first one is no such notice. The caller has locked the user.
  */
 export async function noteAddress(db: Db, { userId, address, author, session, now }: Login): Promise<void> {
   const prefix = widenAddress(address);

@@ -22,6 +22,7 @@ import { record } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { requireUser, type UserAuthor } from '../require-author.ts';
 import { briefly, listMadeBy, revokeMadeBy } from './made-by-user.ts';
+import { noteAddress } from './new-address.ts';
 import { type OpenedSession, openSession } from './open-login.ts';
 import { proveIfGiven, provePassword, requireProof, wrongPassword } from './prove-password.ts';
 
@@ -155,6 +156,10 @@ export async function changePassword(
       target: { kind: 'user', id: userId, name: email },
       details: { sessions_ended: ended, tokens_revoked: revoked.map(({ id, name }) => ({ id, name })) },
     });
+    if (opened !== null) {
+      const target = { kind: 'session', id: opened.id, name: fresh.name } as const;
+      await noteAddress(transaction, { userId, address, author, session: target, now: now() });
+    }
     const made = await listMadeBy(transaction, caller, now());
     return { change: { sessions_ended: ended, tokens_revoked: revoked, ...made }, opened };
   });

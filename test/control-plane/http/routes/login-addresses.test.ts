@@ -25,7 +25,16 @@ async function makeUser() {
     const given = { body: { email, password: word, device_name: 'laptop' }, headers: { 'x-forwarded-for': address } };
     return (await plane.call('POST', '/api/auth/login', given)).status;
   };
-  return { id: id as number, email, logIn };
+  /** Logs in from one address, and changes the password from another one. */
+  const changePassword = async (address: string, from: string) => {
+    const given = { body: { email, password, device_name: 'laptop' }, headers: { 'x-forwarded-for': address } };
+    const { access_token: own } = (await plane.call('POST', '/api/auth/login', given)).body.data;
+    plane.clock.advance(1);
+    const change = { current_password: password, new_password: 'another long password' };
+    const changed = { token: own, body: change, headers: { 'x-forwarded-for': from } };
+    return (await plane.call('PUT', '/api/auth/password', changed)).status;
+  };
+  return { id: id as number, email, logIn, changePassword };
 }
 
 /** The notices of a user, oldest first. */
@@ -57,6 +66,21 @@ test('the first login from another prefix is in the audit next to the login, and
     { prefix: '198.51.101.0/24', known_prefixes: 1 },
     { prefix: '2001:db8:1::/48', known_prefixes: 2 },
   ]);
+});
+
+test('a change of the password opens a session, and so its prefix is new too', async () => {
+  const { id, email, logIn, changePassword } = await makeUser();
+  expect(await changePassword('198.51.100.7', '192.0.2.1')).toBe(200);
+  expect(await noticesOf(id)).toMatchObject([
+    {
+      actor: { kind: 'user', id, name: email },
+      target: { kind: 'session', id: expect.any(Number), name: 'laptop' },
+      address: '192.0.2.1',
+      details: { prefix: '192.0.2.0/24', known_prefixes: 1 },
+    },
+  ]);
+  expect(await logIn('192.0.2.9', 'another long password')).toBe(200);
+  expect(await noticesOf(id)).toHaveLength(1);
 });
 
 test('a wrong password makes no prefix known, and prefixes are those of one user', async () => {
