@@ -1,4 +1,4 @@
-import { connect, type Socket } from 'node:net';
+import { connect, isIP, type Socket } from 'node:net';
 import { hostname } from 'node:os';
 import { connect as connectTls } from 'node:tls';
 import { codeOf } from '../../core/tls/failure-code.ts';
@@ -29,7 +29,9 @@ export function createSyslogReceiver({ host, port, isTls }: SyslogServer): Audit
       new Promise<Sent>((resolve) => {
         const limit = AbortSignal.any([signal, AbortSignal.timeout(attemptMs)]);
         const fail = (reason: string) => end({ count: 0, failure: { reason, retryAfterMs: 0, isRefusal: false } });
-        const socket: Socket = isTls ? connectTls({ host, port, servername: host }) : connect({ host, port });
+        // An address is no server name (RFC 6066, 3).
+        const named = isIP(host) === 0 ? { servername: host } : {};
+        const socket: Socket = isTls ? connectTls({ host, port, ...named }) : connect({ host, port });
         const end = (sent: Sent) => {
           limit.removeEventListener('abort', onAbort);
           socket.destroy();

@@ -1,13 +1,16 @@
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import tls, { createServer as createTlsServer } from 'node:tls';
 import { expect, onTestFinished, test } from 'vitest';
 import { openAuditLog } from '../../../src/control-plane/audit/audit-log.ts';
 import { createOutputReceiver } from '../../../src/control-plane/audit/receivers.ts';
 import { type AuditReceiver, startSending } from '../../../src/control-plane/audit/send-audit.ts';
 import type { ServeOptions } from '../../../src/control-plane/serve.ts';
+import { makeCertificate } from '../../api/certificate.ts';
 import { eventually } from '../../lab/eventually.ts';
 import { memory } from '../../lab/memory.ts';
 import {
@@ -64,6 +67,16 @@ test('a file gets each entry as a line in the order of the chain, across its rot
   const [{ type, timestamp, data }] = linesOf(path);
   expect({ type, timestamp }).toEqual({ type: 'audit.network.create', timestamp: data.at });
   expect(data.chain).toEqual({ seq: expect.any(Number), hash: expect.any(String) });
+});
+
+test('a file that log rotation copies and empties begins again with the next line', async () => {
+  const path = join(makeFolder(), 'audit.log');
+  const { make } = await start({ auditLog: await openAuditLog(path, '--audit-log') });
+  await make('one');
+  await eventually('a line', async () => namesIn(linesOf(path)).at(-1) === 'one');
+  truncateSync(path);
+  await make('two');
+  await eventually('a line at its start', async () => namesIn(linesOf(path)).join() === 'two');
 });
 
 test('a line that a full disk cut off does not spoil the next one', async () => {
@@ -148,21 +161,26 @@ test('an entry that a receiver refuses by itself is given up after a day, and th
   expect(plane.log()).toContain('audit entry given up');
 });
 
-/** A server of syslog that keeps what each connection sent. */
-async function startSyslog(onConnection: (socket: Socket) => void = () => {}) {
+/** A server of syslog that keeps what each connection sent; over TLS with a certificate. */
+async function startSyslog(
+  onConnection: (socket: Socket) => void = () => {},
+  certificate: ReturnType<typeof makeCertificate> | null = null,
+) {
   const received: string[] = [];
-  const server = createServer((socket) => {
+  const onSocket = (socket: Socket) => {
     socket.on('error', () => {});
     onConnection(socket);
     void text(socket).then(
       (whole) => received.push(whole),
       () => {},
     );
-  });
+  };
+  const server = certificate === null ? createServer(onSocket) : createTlsServer(certificate, onSocket);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => void server.close());
-  return { received, url: `syslog://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  const { port } = server.address() as AddressInfo;
+  return { received, port, url: `syslog://127.0.0.1:${port}` };
 }
 
 test('syslog gets messages of RFC 5424 after their length, again after a connection that broke', async () => {
@@ -191,6 +209,43 @@ test('a syslog server that closes a connection before its end gets the entries a
   await make('one');
   await eventually('it came', async () => received.join('').includes('"one"'));
   expect(plane.log()).toContain('the server closed the connection early');
+});
+
+/** Trusts the certificate as if it were one of the system, until the end of the test. */
+function trust({ cert }: ReturnType<typeof makeCertificate>) {
+  const usual = tls.getCACertificates('default');
+  tls.setDefaultCACertificates([...usual, cert]);
+  onTestFinished(() => tls.setDefaultCACertificates(usual));
+}
+
+test.each(['localhost', '127.0.0.1'])('syslog over TLS gets the messages at %s', async (name) => {
+  const certificate = makeCertificate({ name });
+  trust(certificate);
+  const warnings: string[] = [];
+  const onWarning = ({ message }: Error) => void warnings.push(message);
+  process.on('warning', onWarning);
+  onTestFinished(() => void process.off('warning', onWarning));
+  const { received, port } = await startSyslog(() => {}, certificate);
+  const { plane, make } = await start({ auditLog: await openAuditLog(`syslogs://${name}:${port}`, '--audit-log') });
+  await make('bücher', 'two');
+  await eventually('they came', async () => received.join('').includes('"two"'));
+  const [, length, message] = /(\d+) (<109>1 [^<]*bücher[^<]*\})(?=\d+ <109>|$)/s.exec(received.join('')) ?? [];
+  expect(Buffer.byteLength(message ?? '')).toBe(Number(length));
+  expect(plane.log()).not.toContain('audit not sent');
+  expect(warnings).toEqual([]);
+});
+
+test.each([
+  ['that no authority signed', false, 'localhost', 'DEPTH_ZERO_SELF_SIGNED_CERT'],
+  ['of another name', true, 'logs.example.net', 'ERR_TLS_CERT_ALTNAME_INVALID'],
+])('syslog over TLS gets nothing with a certificate %s', async (_, isTrusted, name, code) => {
+  const certificate = makeCertificate({ name });
+  if (isTrusted) trust(certificate);
+  const { received, port } = await startSyslog(() => {}, certificate);
+  const { plane, make } = await start({ auditLog: await openAuditLog(`syslogs://localhost:${port}`, '--audit-log') });
+  await make('one');
+  await eventually('an attempt failed', async () => plane.log().includes(code));
+  expect(received.join('')).toBe('');
 });
 
 test('a standard output that does not take its lines does not delay the end', async () => {
@@ -229,6 +284,39 @@ test('one process at a time sends, and another takes over where it ended', async
     await second.stop();
   });
   expect(got.map((each) => each.split(':')[1])).toEqual(['two', 'three']);
+});
+
+test('another process takes over two minutes after a death, and sends again what may not have come', async () => {
+  const { plane, make } = await start({});
+  const got: string[] = [];
+  const died = Promise.withResolvers<void>();
+  const makeReceiver = (by: string): AuditReceiver => ({
+    ...{ name: 'test', label: 'test', accepts: () => true },
+    send: async (messages) => {
+      got.push(...messages.map(({ id, entry }) => `${by}:${entry.target.name}:${id}`));
+      if (by === 'second') return { count: messages.length, failure: null };
+      await died.promise;
+      return { count: 0, failure: { reason: 'dead', retryAfterMs: 0, isRefusal: false } };
+    },
+  });
+  const log = { info: () => {}, warn: () => {}, error: () => {} };
+  await withDatabase(plane.dataDir, async (db) => {
+    const context = contextOver(db, plane);
+    const first = startSending(context, makeReceiver('first'), log, () => {});
+    await untilRegistered(plane, 1);
+    await make('one');
+    await eventually('it is sent', async () => got.length > 0);
+    const second = startSending(context, makeReceiver('second'), log, () => {});
+    plane.clock.advance(119_000);
+    await sleep(1_500);
+    expect(got.filter((each) => each.startsWith('second'))).toEqual([]);
+    plane.clock.advance(2_000);
+    await eventually('the other one took over', async () => got.some((each) => each.startsWith('second:one:')));
+    const ids = got.filter((each) => each.includes(':one:')).map((each) => each.split(':').at(-1));
+    expect([ids.length, new Set(ids).size]).toEqual([2, 1]);
+    died.resolve();
+    await Promise.all([first.stop(), second.stop()]);
+  });
 });
 
 test('standard output gets lines; one that is closed keeps them waiting', async () => {
