@@ -42,7 +42,7 @@ const TESTS_OF_BOTH_STORES = [
   'test/control-plane/health/{lost-connections,presence,refused-connections,relay,removals,report,traffic-history}.test.ts',
   'test/control-plane/http/{every-field,held-requests}.test.ts',
   'test/control-plane/paths/{path-events,replicas}.test.ts',
-  'test/control-plane/http/routes/{accounts,audit,enrollment,enrollment-keys,events,login-addresses}.test.ts',
+  'test/control-plane/http/routes/{accounts,audit,device-codes,enrollment,enrollment-keys,events,login-addresses}.test.ts',
   'test/control-plane/http/routes/{operations,paging,route-dns,rules,session}.test.ts',
   'test/control-plane/service/{deletions,former-labels,identities,key-limits,replacement,retention,retried-counts,rules-confirmation}.test.ts',
 ];

@@ -13,6 +13,8 @@ export const auditActions = [
     'token.revoke',
     'login',
     'login.refused',
+    'login.approve',
+    'login.deny',
     'login.new_address',
     'logout',
     'audit.prune',

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { DeviceCodeError } from './device-code.ts';
 
 /** Every successful reply has its resource, or its list of resources, in `data`. */
 export const reply = <Data extends z.ZodType>(data: Data) => z.object({ data });
@@ -35,6 +36,7 @@ export const Refusal = z
       })
       .optional()
       .meta({ description: 'In a 410: the network of the calling peer, which was deleted.' }),
+    error: DeviceCodeError.optional().meta({ description: 'In a 400: why a device code gives no session (RFC 8628).' }),
   })
   .meta({ id: 'Refusal' });
 export type Refusal = z.infer<typeof Refusal>;

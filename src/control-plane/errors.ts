@@ -1,3 +1,4 @@
+import type { DeviceCodeError } from '../contract/device-code.ts';
 import { CpnError } from '../core/errors/index.ts';
 
 /** The fields of a log line about a failure. An expected error has no stack. */
@@ -38,6 +39,24 @@ export class Conflict extends CpnError {
 export class PreconditionFailed extends CpnError {
   override readonly name = 'PreconditionFailed';
 }
+
+/** A device code gives no session, or not yet. */
+export class DeviceCodeRefused extends CpnError {
+  override readonly name = 'DeviceCodeRefused';
+  readonly code: DeviceCodeError;
+
+  constructor(code: DeviceCodeError) {
+    super(deviceCodeProblems[code], { facts: { code } });
+    this.code = code;
+  }
+}
+
+const deviceCodeProblems: Readonly<Record<DeviceCodeError, string>> = {
+  authorization_pending: 'no user has approved the login yet; send it again after the interval',
+  slow_down: 'this is too soon after the last request; wait 5 s longer between requests',
+  access_denied: 'the login was refused in the console; start it again',
+  expired_token: 'the device code is unknown, used or expired; start the login again',
+};
 
 /** The object does not exist or belongs to another organization. The reply is the same for both. */
 export class NotFound extends CpnError {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { rmSync } from 'node:fs';
 import type { Kysely } from 'kysely';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import type { PeerMessage } from '../../src/contract/network.ts';
@@ -13,6 +14,7 @@ import {
   closePlane,
   contextOver,
   enroll,
+  makeConsole,
   makeKey,
   makeNetwork,
   openPlane,
@@ -26,14 +28,16 @@ import {
 import { controlStatements } from './held-statements.ts';
 
 const statements = controlStatements();
+const page = makeConsole();
 let plane: Plane;
 let token: string;
 beforeAll(async () => {
   // Nothing of its own is written meanwhile.
-  plane = await openPlane({ healthTimes: quiet });
+  plane = await openPlane({ healthTimes: quiet, console: page });
   token = await plane.signIn('owner');
 });
 afterAll(() => closePlane(plane));
+afterAll(() => rmSync(page, { recursive: true }));
 
 /** Something that is written, and whether all of it was. */
 type Attempt = () => Promise<boolean>;
@@ -66,6 +70,9 @@ async function makeUser() {
 
 const as = (method: string, path: string, body?: object, bearer = token) =>
   isDone(plane.call(method, path, { token: bearer, ...(body && { body }) }));
+
+const deviceCodes = '/api/auth/device-codes';
+const startDevice = async () => (await plane.call('POST', deviceCodes, { body: {} })).body.data;
 
 const audited = { audit_entries: 1 } as const;
 const withEvent = { ...audited, events: 1, changes: 1 } as const;
@@ -107,6 +114,26 @@ const all: Readonly<Record<string, Written>> = {
       const { session } = await makeUser();
       const body = { current_password: owner.password, new_password: 'another long password' };
       return () => as('PUT', '/api/auth/password', body, session);
+    },
+  },
+  'a device code': {
+    adds: { device_codes: 1 },
+    prepare: async () => () => isDone(plane.call('POST', deviceCodes, { body: {} })),
+  },
+  'the approval of a device': {
+    adds: audited,
+    prepare: async () => {
+      const { user_code } = await startDevice();
+      return () => as('POST', `${deviceCodes}/${user_code}/approval`, { approve: true });
+    },
+  },
+  'the login of a device': {
+    adds: { ...audited, sessions: 1, device_codes: -1 },
+    prepare: async () => {
+      const { session } = await makeUser();
+      const { device_code, user_code } = await startDevice();
+      await as('POST', `${deviceCodes}/${user_code}/approval`, { approve: true }, session);
+      return () => isDone(plane.call('POST', `${deviceCodes}/token`, { body: { device_code } }));
     },
   },
   'a personal token': {

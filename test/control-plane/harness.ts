@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
@@ -172,6 +172,14 @@ export async function closePlane({ server, removeData }: Plane): Promise<void> {
 export function makeFolder(): string {
   const folder = makeTemporaryFolder();
   onTestFinished(() => removeData(folder));
+  return folder;
+}
+
+/** A console without content, in a folder that the caller removes. */
+export function makeConsole(): string {
+  const folder = makeTemporaryFolder();
+  mkdirSync(join(folder, 'assets'));
+  for (const name of ['index.html', 'index.html.gz']) writeFileSync(join(folder, name), '');
   return folder;
 }
 

@@ -5,7 +5,13 @@ import { Secret } from '../../core/crypto/secret.ts';
 export type Random = (size: number) => Uint8Array;
 
 /** The prefix shows the use of a token to people and to scanners for leaked secrets. */
-export const tokenPrefixes = { enrollmentKey: 'cpn_', peer: 'cpp_', session: 'cpu_', personal: 'cpt_' } as const;
+export const tokenPrefixes = {
+  enrollmentKey: 'cpn_',
+  peer: 'cpp_',
+  session: 'cpu_',
+  personal: 'cpt_',
+  device: 'cpd_',
+} as const;
 
 type TokenPrefix = (typeof tokenPrefixes)[keyof typeof tokenPrefixes];
 

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Refusal } from '../../contract/reply.ts';
 import {
   Conflict,
+  DeviceCodeRefused,
   Disconnected,
   Forbidden,
   InvalidRequest,
@@ -34,6 +35,9 @@ function toErrorReply(error: unknown, bodyLimit?: number): ErrorReply {
   if (error instanceof MethodNotAllowed) return refusal(405, error.message, { allow: error.allowed.join(', ') });
   if (error instanceof NetworkDeleted) {
     return { status: 410, headers: noStore, body: { message: error.message, deleted: error.deleted } };
+  }
+  if (error instanceof DeviceCodeRefused) {
+    return { status: 400, headers: {}, body: { message: error.message, error: error.code } };
   }
   if (error instanceof Conflict) return refusal(409, error.message);
   if (error instanceof PreconditionFailed) return refusal(412, error.message);

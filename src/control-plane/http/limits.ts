@@ -104,6 +104,8 @@ interface FailureLimitOptions {
   /** The maximum number of waiting requests of one origin. */
   readonly mostWaiting: number;
   readonly what: string;
+  /** True for an error that counts; a refused credential if absent. */
+  readonly isFailure?: (error: unknown) => boolean;
 }
 
 /**
@@ -111,7 +113,8 @@ interface FailureLimitOptions {
  * at a time: a burst must not make more guesses. Each subject has a queue: a flood for one account
  * delays no other. Skips requests of disconnected clients.
  */
-export function limitFailures(app: App, { max, mostWaiting, what }: FailureLimitOptions): FailureLimit {
+export function limitFailures(app: App, options: FailureLimitOptions): FailureLimit {
+  const { max, mostWaiting, what, isFailure = isRefusedCredential } = options;
   const count = app.createRateLimit({ max, timeWindow, keyGenerator: originOf });
   const takeTurn = createFairMutex(mostWaiting, () => new TooManyRequests(`${what} at once`, 1));
   return (request, subject, work) =>
@@ -125,7 +128,7 @@ export function limitFailures(app: App, { max, mostWaiting, what }: FailureLimit
       try {
         return await work();
       } catch (error) {
-        if (isRefusedCredential(error)) await count(request);
+        if (isFailure(error)) await count(request);
         throw error;
       }
     });

@@ -20,6 +20,7 @@ import { sendError } from './error-reply.ts';
 import { type Limits, limitFailures, limitRequests, limitUnreadReplies, limitUserChanges } from './limits.ts';
 import type { ServerMetrics } from './metrics.ts';
 import { addAuditRoutes } from './routes/audit.ts';
+import { addDeviceCodeRoutes, isUnknownCode } from './routes/device-codes.ts';
 import { addEnrollmentRoute } from './routes/enrollment.ts';
 import { addEnrollmentKeyRoutes } from './routes/enrollment-keys.ts';
 import { addEventRoute } from './routes/events.ts';
@@ -112,6 +113,10 @@ export async function createServer(context: Context, serverContext: ServerContex
   addMetricsRoute(app, metrics, serverContext.metricsElsewhere ? 'own address' : behindProxy);
   const limitLogins = limitFailures(app, { max: limits.failedLogins, mostWaiting: 16, what: 'logins' });
   addSessionRoutes(app, context, limitLogins);
+  const guesses = { max: limits.failedLogins, mostWaiting: 16, what: 'device codes', isFailure: isUnknownCode };
+  addDeviceCodeRoutes(app, context, serverContext.console !== null, {
+    ...{ limitLogins, limitGuesses: limitFailures(app, guesses) },
+  });
   const maps = createMapCache(context.db);
   const sendPage = createPageSender();
   addNetworkRoutes(app, context, { ...serverContext, maps, sendPage });

@@ -90,6 +90,6 @@ export function requirePublicHost({ host }: { readonly host: string }, publicUrl
 }
 
 /** Both are compared in lower case and without the default port of the scheme. */
-function isHostOf(host: string, { protocol, host: own }: Pick<URL, 'protocol' | 'host'>): boolean {
+export function isHostOf(host: string, { protocol, host: own }: Pick<URL, 'protocol' | 'host'>): boolean {
   return own !== '' && URL.canParse(`${protocol}//${host}`) && own === new URL(`${protocol}//${host}`).host;
 }

@@ -3,7 +3,7 @@ import { administrators, type Caller, checkAccess, type PeerCaller, type UserCal
 import { boundSessions } from '../domain/session-limits.ts';
 import { Forbidden, Unauthenticated } from '../errors.ts';
 import { isTokenValid } from '../store/accounts/personal-tokens.ts';
-import { findSessionStart } from '../store/accounts/sessions.ts';
+import { findSessionProof } from '../store/accounts/sessions.ts';
 import { lockUser } from '../store/accounts/users.ts';
 import { findPeerById } from '../store/peers/peers.ts';
 import { readMode } from '../store/rules.ts';
@@ -15,7 +15,7 @@ import { refuseUnlisted } from './suspension.ts';
 export interface UserAuthor {
   readonly author: Author;
   readonly role: Role;
-  /** When the session of the request was opened; null for a personal token. */
+  /** When the user of the request's session proved its identity; null for a personal token. */
   readonly login: string | null;
 }
 
@@ -38,7 +38,7 @@ export async function requireUser(context: Context, db: Db, caller: UserCaller):
   const user = await lockUser(db, organizationId, userId);
   const isSession = credential.kind === 'session';
   const bounds = boundSessions(context.sessionLimits, now);
-  const login = isSession ? ((await findSessionStart(db, userId, credential.id, bounds)) ?? null) : null;
+  const login = isSession ? ((await findSessionProof(db, userId, credential.id, bounds)) ?? null) : null;
   const isValid = isSession ? login !== null : await isTokenValid(db, userId, credential.id, now.toISOString());
   if (!user || !isValid) throw new Unauthenticated(voidCredential);
   checkAccess({ ...caller, role: user.role }, caller.access);

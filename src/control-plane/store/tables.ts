@@ -33,6 +33,32 @@ export interface Tables {
     address: string | null;
     /** A use at most some minutes before the last one; null before the first that is stored. */
     last_used_at: string | null;
+    /** When the user proved its identity; null if at the login itself. */
+    proven_at: string | null;
+  };
+  /** Logins that wait for an approval in the console. */
+  device_codes: {
+    id: Generated<number>;
+    device_code_hash: string;
+    user_code_hash: string;
+    name: string;
+    /** The source address of the request, and its part by which requests are limited. */
+    address: string;
+    origin: string;
+    /** The S256 challenge and the loopback port of a browser on the same machine, else null. */
+    code_challenge: string | null;
+    redirect_port: number | null;
+    created_at: string;
+    expires_at: string;
+    /** Null until a user decides. The fields after it are those of an approval. */
+    outcome: 'approved' | 'refused' | null;
+    user_id: number | null;
+    /** The session of the approval, which must still be valid when the code is used. */
+    session_id: number | null;
+    /** When that user proved its identity. */
+    proven_at: string | null;
+    /** The hash of the code that the console brings to the port. */
+    redirect_code_hash: string | null;
   };
   personal_tokens: {
     id: Generated<number>;

@@ -40,6 +40,14 @@ const expected: Record<string, { roles: string[]; peer?: true; sessionOnly?: tru
   'GET /metrics': { roles: [], replies: ['200', '403', '429'] },
   'GET /docs/api/openapi.json': { roles: [], replies: ['200', '304', '429'] },
   'POST /api/auth/login': { roles: [], replies: ['200', '413', '415', ...refusals] },
+  'POST /api/auth/device-codes': { roles: [], replies: ['201', '404', '413', '415', ...refusals] },
+  'POST /api/auth/device-codes/token': { roles: [], replies: ['200', '400', '413', '415', ...refusals] },
+  'GET /api/auth/device-codes/{user_code}': { roles: all, sessionOnly: true, replies: ['200', '404', ...refusals] },
+  'POST /api/auth/device-codes/{user_code}/approval': {
+    roles: all,
+    sessionOnly: true,
+    replies: ['200', '404', '413', '415', ...refusals],
+  },
   'GET /api/auth/me': { roles: all, replies: ['200', ...refusals] },
   'POST /api/auth/logout': { roles: all, replies: ['200', '413', '415', ...refusals] },
   'GET /api/auth/tokens': { roles: all, replies: ['200', ...refusals] },
@@ -155,7 +163,10 @@ test.each(Object.keys(expected))('%s describes each reply, and each part of its 
   const inPath = [...name.matchAll(/\{(\w+)\}/g)].map(([, part]) => part);
   const declared = (operation?.parameters ?? []).filter((parameter) => parameter.in === 'path');
   expect(declared.map((parameter) => parameter.name)).toEqual(inPath);
-  for (const { required, schema } of declared) expect([required, schema]).toMatchObject([true, { type: 'integer' }]);
+  for (const { name: part, required, schema } of declared) {
+    const type = part === 'user_code' ? 'string' : 'integer';
+    expect([required, schema]).toMatchObject([true, { type }]);
+  }
 });
 
 test('every reference leads somewhere, and no schema is there for nothing', () => {

@@ -17,7 +17,7 @@ import {
   endOldestSessions,
   endSessions,
   findSessionHolder,
-  findSessionStart,
+  findSessionProof,
   listSessions,
   recordSessionUse,
 } from '../../../src/control-plane/store/accounts/sessions.ts';
@@ -73,7 +73,7 @@ describe('a credential', () => {
         { name: 'future', last_used_at: past },
         { name: 'new', last_used_at: past },
       ]);
-      const starts = [1, 2, 3, 4, 5, 6, 7, 8].map((id) => findSessionStart(db, user, id, bounds));
+      const starts = [1, 2, 3, 4, 5, 6, 7, 8].map((id) => findSessionProof(db, user, id, bounds));
       expect(await Promise.all(starts)).toEqual([none, none, ago(day), none, none, none, past, none]);
       await deleteExpiredSessions(db, bounds);
       expect(namesOf(await db.selectFrom('sessions').select('name').orderBy('id').execute())).toEqual([

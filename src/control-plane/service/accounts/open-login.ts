@@ -11,7 +11,7 @@ import { noteAddress } from './new-address.ts';
 const mostSessions = 100;
 
 /** How a user proved its identity. */
-export type LoginMethod = 'password';
+export type LoginMethod = 'password' | 'device_code';
 
 export interface Login {
   readonly user: { readonly id: number; readonly email: string; readonly organizationId: number };
@@ -21,6 +21,10 @@ export interface Login {
   /** True for a browser, whose cookie is one half of the token. */
   readonly isSplit: boolean;
   readonly method: LoginMethod;
+  /** When the user proved its identity, if before this login. */
+  readonly provenAt?: string;
+  /** More details for the audit log. */
+  readonly details?: Readonly<Record<string, unknown>>;
 }
 
 export interface OpenedSession {
@@ -35,9 +39,12 @@ export interface OpenedSession {
 export async function openLogin(
   context: Context,
   transaction: Db,
-  { user, name, address, isSplit, method }: Login,
+  { user, name, address, isSplit, method, provenAt, details }: Login,
 ): Promise<OpenedSession & { readonly id: number }> {
-  const opened = await openSession(context, transaction, { userId: user.id, name, address, isSplit });
+  const opened = await openSession(context, transaction, {
+    ...{ userId: user.id, name, address, isSplit },
+    ...(provenAt !== undefined && { provenAt }),
+  });
   const author = {
     organizationId: user.organizationId,
     actor: { kind: 'user', id: user.id, name: user.email },
@@ -45,7 +52,7 @@ export async function openLogin(
     readTime: context.readTime,
   } as const;
   const session = { kind: 'session', id: opened.id, name } as const;
-  await record(transaction, author, { action: 'login', target: session, details: { method } });
+  await record(transaction, author, { action: 'login', target: session, details: { method, ...details } });
   await noteAddress(transaction, { userId: user.id, address, author, session, now: context.now() });
   return opened;
 }
@@ -55,13 +62,14 @@ interface NewSession {
   readonly name: string;
   readonly address: string;
   readonly isSplit: boolean;
+  readonly provenAt?: string;
 }
 
 /** Opens a session without a record. Ends the oldest surplus sessions. */
 export async function openSession(
   { now, random, sessionLimits }: Context,
   transaction: Db,
-  { userId, name, address, isSplit }: NewSession,
+  { userId, name, address, isSplit, provenAt }: NewSession,
 ): Promise<OpenedSession & { readonly id: number }> {
   const token = isSplit ? mintSplitToken(random) : mintToken(tokenPrefixes.session, random);
   const at = now();
@@ -70,7 +78,7 @@ export async function openSession(
   await deleteExpiredSessions(transaction, boundSessions(sessionLimits, at));
   const id = await insertSession(transaction, {
     ...{ user_id: userId, name, token_hash: hashToken(token), created_at, expires_at: expiresAt, address },
-    last_used_at: created_at,
+    ...{ last_used_at: created_at, proven_at: provenAt ?? null },
   });
   await endOldestSessions(transaction, userId, mostSessions);
   return { id, token, expiresAt };

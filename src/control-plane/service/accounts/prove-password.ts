@@ -42,7 +42,7 @@ export async function proveIfGiven(
 
 interface Proof {
   readonly caller: UserCaller;
-  /** When the session of the request was opened; null for a personal token. */
+  /** When the user of the request's session proved its identity; null for a personal token. */
   readonly login: string | null;
   /** The result of {@link proveIfGiven}. */
   readonly proof: string | null;

@@ -61,7 +61,7 @@ export async function login(context: Context, attempt: LoginAttempt): Promise<Op
 const mostOfName = 255;
 
 /** Shortens a name without a limit, for the audit log. PostgreSQL stores no NUL. */
-function shorten(name: string): string {
+export function shorten(name: string): string {
   const start = name.slice(0, 2 * mostOfName).replaceAll('\0', '\u{fffd}');
   return [...start].slice(0, mostOfName).join('');
 }

@@ -34,7 +34,10 @@ export async function findSessionHolder(
   return { caller: { kind: 'user', ...user, credential: { kind: 'session', id } }, lastUsedAt };
 }
 
-export type StoredSession = Omit<Selectable<Tables['sessions']>, 'user_id' | 'token_hash' | 'last_used_at'> & {
+export type StoredSession = Omit<
+  Selectable<Tables['sessions']>,
+  'user_id' | 'token_hash' | 'last_used_at' | 'proven_at'
+> & {
   readonly last_used_at: string;
 };
 
@@ -48,8 +51,8 @@ export async function listSessions(db: Db, userId: number, bounds: SessionBounds
     .execute();
 }
 
-/** Returns when a user's session was opened; undefined if it is not within the bounds. */
-export async function findSessionStart(
+/** When the user of a session proved its identity; undefined if not within the bounds. */
+export async function findSessionProof(
   db: Db,
   userId: number,
   id: number,
@@ -57,12 +60,12 @@ export async function findSessionStart(
 ): Promise<string | undefined> {
   const row = await db
     .selectFrom('sessions')
-    .select('created_at')
+    .select(['created_at', 'proven_at'])
     .where('id', '=', id)
     .where('user_id', '=', userId)
     .where(isWithin(bounds))
     .executeTakeFirst();
-  return row?.created_at;
+  return row && (row.proven_at ?? row.created_at);
 }
 
 /** Records a use of a session, unless a use at or after `since` is recorded. */

@@ -46,6 +46,19 @@ export async function lockUser(db: Db, organizationId: number, id: number): Prom
     .executeTakeFirst();
 }
 
+/** Locks a user like {@link lockUser}, of any organization. */
+export async function lockUserById(
+  db: Db,
+  id: number,
+): Promise<Pick<Selectable<Tables['users']>, 'id' | 'email' | 'organization_id'> | undefined> {
+  return db
+    .selectFrom('users')
+    .select(['id', 'email', 'organization_id'])
+    .where('id', '=', id)
+    .$if(locksRows(db), (query) => query.forNoKeyUpdate())
+    .executeTakeFirst();
+}
+
 /** Locks a user like {@link lockUser}, if the user's password still has this hash. */
 export async function lockUserWithPassword(db: Db, id: number, passwordHash: string): Promise<StoredUser | undefined> {
   return db

@@ -453,6 +453,26 @@ export const migrations: Readonly<Record<string, Migration>> = {
       .execute();
     await db.schema.createIndex('former_labels_peer').on('former_labels').column('peer_id').execute();
   },
+  '0035-device-codes': async (db) => {
+    await db.schema.alterTable('sessions').addColumn('proven_at', 'text').execute();
+    await table(db, 'device_codes')
+      .addColumn('device_code_hash', 'text', (column) => column.notNull().unique())
+      .addColumn('user_code_hash', 'text', (column) => column.notNull().unique())
+      .addColumn('name', 'text', required)
+      .addColumn('address', 'text', required)
+      .addColumn('origin', 'text', required)
+      .addColumn('code_challenge', 'text')
+      .addColumn('redirect_port', 'integer')
+      .addColumn('created_at', 'text', required)
+      .addColumn('expires_at', 'text', required)
+      .addColumn('outcome', 'text')
+      .addColumn('user_id', 'integer', (column) => column.references('users.id').onDelete('cascade'))
+      .addColumn('session_id', 'integer')
+      .addColumn('proven_at', 'text')
+      .addColumn('redirect_code_hash', 'text')
+      .execute();
+    await db.schema.createIndex('device_codes_user').on('device_codes').column('user_id').execute();
+  },
 };
 
 /** The tables whose lists are read in pages, with the column of the owner of a list. */

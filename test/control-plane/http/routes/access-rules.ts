@@ -44,6 +44,8 @@ export interface Rule {
   readonly change?: { readonly path?: (things: Things, own: OwnThings) => string; readonly body?: Body };
   /** The field with the password of the caller, which is required where its login is not recent. */
   readonly proof?: string;
+  /** The file of its tests, where one request alone cannot do it. */
+  readonly apart?: string;
   /** Bytes of a body at most, where it is not the usual number. */
   readonly bodyLimit?: number;
 }
@@ -89,6 +91,40 @@ export const rules: Readonly<Record<string, Rule>> = {
     success: 422,
     audit: 'peer.enroll',
     change: { body: ({ keyToken }) => ({ enrollment_token: keyToken, name: 'n', public_key: publicKey() }) },
+  },
+
+  'POST /api/auth/device-codes': {
+    anyone: true,
+    // No console is served, in which a person could approve it.
+    body: () => ({}),
+    success: 404,
+    apart: 'device-codes.test.ts',
+  },
+  'POST /api/auth/device-codes/token': {
+    anyone: true,
+    body: () => ({ device_code: 'unknown' }),
+    success: 400,
+    apart: 'device-codes.test.ts',
+  },
+  'GET /api/auth/device-codes/{user_code}': {
+    roles: all,
+    sessionOnly: true,
+    // There is none.
+    path: () => '/api/auth/device-codes/BCDF-GHJK',
+    success: 404,
+    foreign: 404,
+    apart: 'device-codes.test.ts',
+  },
+  'POST /api/auth/device-codes/{user_code}/approval': {
+    roles: all,
+    sessionOnly: true,
+    path: () => '/api/auth/device-codes/BCDF-GHJK/approval',
+    body: () => ({ approve: true }),
+    success: 404,
+    foreign: 404,
+    audit: 'login.approve',
+    proof: 'password',
+    apart: 'device-codes.test.ts',
   },
 
   'GET /api/auth/me': { roles: all, success: 200, foreign: 200 },
