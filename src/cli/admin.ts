@@ -1,6 +1,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { AdminService, Network, PeerHealth, Profile } from '../api/admin-service.ts';
+import type { DeviceLogins } from '../api/device-login.ts';
 import type { ClientOptions } from '../api/http/client-options.ts';
 import type { Remedies } from '../api/http/error-reply.ts';
 import type { RawRequest, RawService } from '../api/raw-service.ts';
@@ -63,6 +64,12 @@ export async function connectAdmin(
 ): Promise<AdminService> {
   const { connectAdminService } = await import('../api/admin-service.ts');
   return connectAdminService(service, token, { onRetry, ...options });
+}
+
+/** The logins at this control plane that a user approves in the console. */
+export async function connectDeviceLogins(service: ServiceAddress): Promise<DeviceLogins> {
+  const { connectDeviceLogins: connect } = await import('../api/device-login.ts');
+  return connect(service, { onRetry });
 }
 
 /** The folder of an administrator's login (XDG base directories). */

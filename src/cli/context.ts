@@ -90,6 +90,12 @@ export async function readTcpConnections({ environment }: Input): Promise<readon
   return host.tcpConnections?.() ?? [];
 }
 
+/** Opens a page in the user's browser. False if no program could. */
+export async function openPage(url: URL): Promise<boolean> {
+  const { openPage: open } = await import('../host/process/run.ts');
+  return open(url);
+}
+
 /** Runs a program of the user on this terminal to its end. @throws CommandFailed */
 export async function runOnTerminal(program: string, args: readonly string[]): Promise<void> {
   const { runOnTerminal: run } = await import('../host/process/run.ts');

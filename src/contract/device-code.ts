@@ -30,13 +30,17 @@ export const StartDeviceCode = z
   })
   .meta({ id: 'StartDeviceCode' });
 
+const page = { maxLength: 2000, format: 'uri' } as const;
+
 /** A login that waits for an approval in the console (RFC 8628, 3.2). */
 export const DeviceCode = z
   .object({
     device_code: tokenShown,
     user_code: z.string().meta({ maxLength: 9, example: 'BCDF-GHJK' }),
-    verification_uri: z.url().meta({ description: 'The page of the console at which a person types the user code.' }),
-    verification_uri_complete: z.url().meta({ description: 'The same page with the user code filled in.' }),
+    verification_uri: z
+      .string()
+      .meta({ ...page, description: 'The page of the console at which a person types the user code.' }),
+    verification_uri_complete: z.string().meta({ ...page, description: 'The same page with the user code filled in.' }),
     expires_in: z.int().min(1).meta({ description: 'Seconds.' }),
     interval: z.int().min(1).meta({ description: 'Seconds to wait between two requests for the session.' }),
   })

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { AuditEntry as AuditEntryReply, AuditLink } from '../../contract/audit.ts';
 import { OpenSession as OpenSessionReply } from '../../contract/auth.ts';
+import { DeviceCode } from '../../contract/device-code.ts';
 import { EnrollmentKeyOfNetwork } from '../../contract/enrollment-key.ts';
 import { Event as EventReply } from '../../contract/event.ts';
 import { PeerHealth as PeerHealthReply, PeerPath } from '../../contract/health.ts';
@@ -116,3 +117,5 @@ export type RulesPreview = Received<RulesPreviewReply>;
 export const decodeRulesPreview = resource(RulesPreviewReply, 'preview');
 export type RuleDecision = Received<RuleDecisionReply>;
 export const decodeRuleDecision = resource(RuleDecisionReply, 'decision');
+
+export const decodeDeviceCode = resource(DeviceCode);

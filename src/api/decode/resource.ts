@@ -15,7 +15,7 @@ export type Received<Value> = Value extends readonly (infer Item)[]
     : Value;
 type ReceivedField<Name, Value> = Name extends 'id' | 'network' | 'peer'
   ? ReceivedId<Value>
-  : Name extends 'access_token'
+  : Name extends 'access_token' | 'device_code'
     ? ReceivedToken<Value>
     : Received<Value>;
 type ReceivedId<Value> = Value extends number ? Id : Received<Value>;

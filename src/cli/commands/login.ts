@@ -17,14 +17,20 @@ import { readToken } from '../input/secrets.ts';
 import { needServiceAddress, withEnvironmentProxy } from '../input/service-address.ts';
 import { green, print, printJson, warn } from '../output/output.ts';
 import type { Command } from '../parse/command.ts';
+import { logInOnPage } from './device-login.ts';
 
 export const login: Command = {
   name: 'login',
-  summary: 'Log in as an administrator of a control plane; prompts for missing values on a terminal',
+  summary: 'Log in as an administrator of a control plane: in its console, or with e-mail and password',
   flags: {
     ...apiFlags,
     ...jsonFlag,
-    email: { kind: 'text', value: 'EMAIL', summary: 'e-mail address to log in with' },
+    email: { kind: 'text', value: 'EMAIL', summary: 'e-mail address to log in with, instead of the console' },
+    browser: {
+      kind: 'switch',
+      summary: 'open the console on this machine; --no-browser shows a code for a browser anywhere',
+      byDefault: 'yes on a terminal with a screen',
+    },
     'password-file': { kind: 'text', value: 'PATH', summary: 'file that holds only the password' },
     'token-file': {
       kind: 'text',
@@ -32,7 +38,7 @@ export const login: Command = {
       summary: 'file with a personal token, instead of e-mail and password',
     },
   },
-  examples: ['cpn login --api https://cp.example.net --email me@example.net'],
+  examples: ['cpn login --api https://cp.example.net', 'cpn login --api https://cp.example.net --email me@example.net'],
   async run(input) {
     const folder = loginFolder(input);
     const before = await (await import('../../store/login-file.ts')).readLogin(folder).catch(() => null);
@@ -44,7 +50,7 @@ export const login: Command = {
     const token = await obtainToken(input, reached);
     const admin = await connectAdmin(reached, token.value, { remedies: token.remedies });
     const profile = await keepLogin(input, service, admin, token).catch(async (error) => {
-      if (token.email !== null) await endSession(admin, 'the new session is still open');
+      if (token.isSession) await endSession(admin, 'the new session is still open');
       throw error;
     });
     if (before?.session && before.token.reveal() !== token.value.reveal()) {
@@ -74,7 +80,7 @@ async function keepLogin(
 ): Promise<Profile> {
   const profile = await admin.profile();
   const { writeLogin } = await import('../../store/login-file.ts');
-  await writeLogin(loginFolder(input), { service, token: token.value, session: token.email !== null }, warn);
+  await writeLogin(loginFolder(input), { service, token: token.value, session: token.isSession }, warn);
   return profile;
 }
 
@@ -87,10 +93,12 @@ async function endSession(admin: AdminService, otherwise: string): Promise<void>
   });
 }
 
-/** A token, and the user who opened a session for it. Null for an existing token. */
 interface LoginToken {
   readonly value: Secret;
   readonly expiresAt: string | null;
+  /** True if this login opened a session for it. */
+  readonly isSession: boolean;
+  /** The user, if it typed its address. */
   readonly email: string | null;
   readonly remedies: Remedies;
 }
@@ -104,13 +112,24 @@ async function obtainToken(input: Input, reached: ServiceAddress): Promise<Login
     }
     const value = await readToken(`file:${tokenFile}`, 'the personal token');
     const remedies = { 401: `give --token-file a token that "cpn token create" made, not the one in ${tokenFile}` };
-    return { value, expiresAt: null, email: null, remedies };
+    return { value, expiresAt: null, isSession: false, email: null, remedies };
+  }
+  if (choosesPage(input)) {
+    const session = await logInOnPage(input, reached);
+    if (session !== null)
+      return { value: session.token, expiresAt: session.expiresAt, isSession: true, email: null, remedies: {} };
   }
   const email = input.text('email') ?? (await askEmail());
   const password = await obtainPassword(input);
   const service = await connectAdmin(reached, null);
   const { token, expiresAt } = await service.login(email, password, `cpn on ${hostname()}`);
-  return { value: token, expiresAt, email, remedies: {} };
+  return { value: token, expiresAt, isSession: true, email, remedies: {} };
+}
+
+/** True without an e-mail address or password, on a terminal or if the flag chooses the console. */
+function choosesPage(input: Input): boolean {
+  if (input.has('email') || input.has('password-file')) return false;
+  return hasTerminal() || input.has('browser');
 }
 
 async function askAddress(): Promise<string | null> {

@@ -51,7 +51,8 @@ export type AdminFeature =
   | 'network-removals'
   | 'network-deletion'
   | 'network-events'
-  | 'network-rules';
+  | 'network-rules'
+  | 'device-login';
 
 /** Returns the features among these names. A later version may have saved others. */
 export function knownFeatures(names: readonly string[]): readonly Feature[] {
@@ -131,6 +132,7 @@ const adminPlaces: Readonly<Record<AdminFeature, FeaturePath>> = {
   'network-deletion': places['map-deletion'],
   'network-events': { path: '/api/networks/{}/events', method: 'get' },
   'network-rules': { path: '/api/networks/{}/rules', method: 'put' },
+  'device-login': { path: '/api/auth/device-codes/token', method: 'post' },
 };
 
 /** True if the OpenAPI 3 description has the extension. False for any other document. */
@@ -154,7 +156,7 @@ function readPaths(document: unknown, basePath: string): Map<string, unknown> | 
   const prefixes = serverPaths(document);
   const items = new Map<string, unknown>();
   for (const [path, item] of Object.entries(paths)) {
-    if (!path.includes('/networks') || path.length > maxPath) continue;
+    if (!/\/(networks|auth)\b/.test(path) || path.length > maxPath) continue;
     for (const prefix of prefixes) items.set(plainPath(`${prefix}${path}`, basePath), item);
   }
   return items;

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Secret } from '../../core/crypto/secret.ts';
 import { CommandFailed } from '../../core/errors/index.ts';
 import { type AnonymousFile, openAnonymousFile, readAnonymousFile } from './anonymous-file.ts';
@@ -48,7 +49,7 @@ const spawnOptions = {
   reject: false,
 } as const;
 
-/** Runs tools of the operating system. Only this function and {@link start} spawn processes. */
+/** Runs tools of the operating system. Only this file spawns processes. */
 export const run: Run = runFrom(toolFolders);
 export const start: Start = startFrom(toolFolders);
 
@@ -135,6 +136,23 @@ export async function runOnTerminal(program: string, args: readonly string[]): P
   } finally {
     process.off('SIGINT', ignore);
   }
+}
+
+/** How long a program that opens a page may take to fail. Some last as long as the browser. */
+const openingMs = 2_000;
+
+/** Opens a page in the user's browser, which outlives this process. False if no program could. */
+export async function openPage({ protocol, href }: URL): Promise<boolean> {
+  if (protocol !== 'https:' && protocol !== 'http:') return false;
+  const { execa } = await import('execa');
+  const program = process.platform === 'darwin' ? 'open' : 'xdg-open';
+  const child = execa(program, [href], { stdio: 'ignore', detached: true, cleanup: false, reject: false });
+  child.nodeChildProcess.unref();
+  const isLate = new AbortController();
+  const late = sleep(openingMs, true, { signal: isLate.signal }).catch(() => true);
+  const isOpen = await Promise.race([child.then(({ failed }) => !failed), late]);
+  isLate.abort();
+  return isOpen;
 }
 
 /** Starts a shell that ends with this process, because its input ends then. */
