@@ -5,6 +5,7 @@ import { type ConsoleRoute, linkTo } from './logic/page/route.ts';
 import { AccountPage } from './pages/account.tsx';
 import { AddHostPage } from './pages/add-host.tsx';
 import { AuditPage } from './pages/audit.tsx';
+import { DevicePage } from './pages/device.tsx';
 import { KeysPage } from './pages/keys.tsx';
 import { LoginPage } from './pages/login.tsx';
 import { NetworkPage } from './pages/network.tsx';
@@ -118,6 +119,7 @@ function Page({ at }: { readonly at: ConsoleRoute }): JSX.Element {
     if (page === 'keys') return <KeysPage key={network} id={network} />;
     return <NetworkPage key={network} id={network} />;
   }
+  if (at.page === 'device') return <DevicePage key={at.code} code={at.code} />;
   if (at.page === 'networks') return <NetworksPage />;
   if (at.page === 'audit') return <AuditPage />;
   if (at.page === 'users') return <UsersPage />;

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { describeActor, describeDetails, describeTarget } from '../../src/console/logic/events/describe-audit.ts';
 import { readNetwork } from '../../src/console/logic/network/apply-reply.ts';
+import { findReturn } from '../../src/console/logic/page/device-return.ts';
 import { linkTo, parseRoute, readQuery } from '../../src/console/logic/page/route.ts';
 import { findVisibleRows } from '../../src/console/logic/page/visible-rows.ts';
 import { findConnectors, findMappedLans } from '../../src/console/logic/peers/connectors.ts';
@@ -44,9 +45,23 @@ test.each([
   ['#/networks/7/peers/3', { page: 'unknown' }],
   ['#/audit/3', { page: 'unknown' }],
   ['#/constructor', { page: 'unknown' }],
+  ['#/device', { page: 'device', code: null }],
+  ['#/device/BCDF-GHJK', { page: 'device', code: 'BCDF-GHJK' }],
+  ['#/device/BCDF-GHJK?state=abc', { page: 'device', code: 'BCDF-GHJK' }],
+  ['#/device/BCDF-GHJK/x', { page: 'unknown' }],
+  ['#/device/..%2Fusers', { page: 'unknown' }],
 ] as const)('%j is a page', (hash, route) => {
   expect(parseRoute(hash)).toEqual(route);
   if (route.page !== 'unknown') expect(parseRoute(linkTo(route))).toEqual(route);
+});
+
+test.each([
+  [{ redirect_port: 4711, code: 'cpd_a' }, 'http://127.0.0.1:4711/?code=cpd_a&state=0123456789abcdef'],
+  [{ redirect_port: 4711, code: null }, 'http://127.0.0.1:4711/?error=access_denied&state=0123456789abcdef'],
+  [{ redirect_port: null, code: null }, null],
+])('a decision about a device is brought to this machine alone: %j', (decision, target) => {
+  expect(findReturn(decision, '0123456789abcdef')).toBe(target);
+  for (const state of ['', 'short', '0123456789abcdef&x=1']) expect(findReturn(decision, state)).toBeNull();
 });
 
 test('what a page shows is in its link, and is read from it again', () => {

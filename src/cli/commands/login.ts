@@ -29,7 +29,7 @@ export const login: Command = {
     browser: {
       kind: 'switch',
       summary: 'open the console on this machine; --no-browser shows a code for a browser anywhere',
-      byDefault: 'yes on a terminal with a screen',
+      byDefault: 'yes',
     },
     'password-file': { kind: 'text', value: 'PATH', summary: 'file that holds only the password' },
     'token-file': {

@@ -201,6 +201,12 @@ const readings: Readonly<Record<string, Reading>> = {
     mayLack: ['expires_at', 'last_used_at'],
     ignores: [],
   },
+  'a login that waits for its approval': {
+    of: 'DeviceCode',
+    decode: (body) => extensions.decodeDeviceCode(body, source),
+    mayLack: [],
+    ignores: [],
+  },
   'the audit': {
     of: 'AuditEntry',
     list: true,
@@ -240,7 +246,7 @@ function refuseSkipped(skipped: readonly { readonly reason: string }[] = []): vo
  */
 const elsewhere = [
   ...['NetworkDelta', 'ReportReply', 'HealthSummary', 'PeerDetails', 'PeerTraffic', 'NetworkTraffic'],
-  'ReachablePairs',
+  ...['ReachablePairs', 'DeviceRequest', 'DeviceDecision'],
 ];
 
 let description: Description;

@@ -1,5 +1,7 @@
 export type ConsoleRoute =
   | { readonly page: 'networks' | 'audit' | 'users' | 'account' | 'unknown' }
+  /** The login of a device; null before its code is typed. */
+  | { readonly page: 'device'; readonly code: string | null }
   | { readonly page: NetworkPage; readonly network: number }
   | { readonly page: 'peer'; readonly network: number; readonly peer: number };
 
@@ -15,6 +17,7 @@ export function parseRoute(hash: string): ConsoleRoute {
     return { page, network: Number(id), peer: Number(rest[0]) };
   }
   if (rest.length > 0) return { page: 'unknown' };
+  if (first === 'device' && page === '' && (id === '' || isCode(id))) return { page: first, code: id || null };
   if (first === '' || (first === 'networks' && id === '')) return { page: 'networks' };
   if (first === 'networks' && isId(id)) {
     const network = Number(id);
@@ -27,6 +30,9 @@ export function parseRoute(hash: string): ConsoleRoute {
 }
 
 const networkPages: readonly NetworkPage[] = ['peers', 'events', 'rules', 'add-host', 'keys'];
+
+/** What a person types may be no code at all, which the control plane refuses. */
+const isCode = (text: string) => /^[A-Za-z0-9-]{1,20}$/.test(text);
 
 const isId = (text = '') => /^[1-9]\d{0,14}$/.test(text);
 
@@ -41,6 +47,7 @@ export function linkTo(route: ConsoleRoute, query: Query = {}): string {
 }
 
 function linkToPage(route: ConsoleRoute): string {
+  if (route.page === 'device') return `#/device${route.code === null ? '' : `/${route.code}`}`;
   if (!('network' in route)) return `#/${route.page}`;
   if (route.page === 'peer') return `#/networks/${route.network}/peer/${route.peer}`;
   return `#/networks/${route.network}${route.page === 'network' ? '' : `/${route.page}`}`;
