@@ -28,7 +28,7 @@ test('a login is approved after the own login, which returns to the page, by a c
   await logIn(page);
   await seeHeading(page, title);
   await page.getByText('cpn on <b>laptop</b>').waitFor();
-  const text = await page.locator('main').innerText();
+  const text = await page.locator('main').textContent();
   for (const part of [
     user_code,
     '127.0.0.1',

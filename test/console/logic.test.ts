@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { describeActor, describeDetails, describeTarget } from '../../src/console/logic/events/describe-audit.ts';
 import { readNetwork } from '../../src/console/logic/network/apply-reply.ts';
-import { findReturn } from '../../src/console/logic/page/device-return.ts';
-import { linkTo, parseRoute, readQuery } from '../../src/console/logic/page/route.ts';
+import { findReturn, linkTo, parseRoute, readQuery } from '../../src/console/logic/page/route.ts';
 import { findVisibleRows } from '../../src/console/logic/page/visible-rows.ts';
 import { findConnectors, findMappedLans } from '../../src/console/logic/peers/connectors.ts';
 import { describeDeletion, describeLoss, describePending } from '../../src/console/logic/peers/describe-removal.ts';

@@ -79,10 +79,10 @@ export class AdminShell {
     return { exitCode, stderr };
   }
 
-  /** Runs a command on a terminal, and types each answer when its prompt is there; both outputs are its stdout, without colours. */
+  /** Runs a command on a terminal, and types or does each answer when its prompt is there; both outputs are its stdout, without colours. */
   async type(
     args: readonly string[],
-    dialogue: readonly (readonly [RegExp, string])[],
+    dialogue: readonly (readonly [RegExp, string | ((found: RegExpExecArray) => Promise<unknown>)])[],
     env: Readonly<Record<string, string>> = {},
   ): Promise<Outcome> {
     const command = [this.#program, ...args].map((word) => `'${word}'`).join(' ');
@@ -92,8 +92,9 @@ export class AdminShell {
       holdInput: true,
     });
     for (const [question, answer] of dialogue) {
-      await session.waitForLine(question);
-      session.writeInput(answer);
+      const found = await session.waitForLine(question);
+      if (typeof answer === 'string') session.writeInput(answer);
+      else await answer(found);
     }
     const outcome = await session.endWithin(20_000);
     return { ...outcome, stdout: stripVTControlCharacters(outcome.stdout) };

@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { DecideDeviceCode, DeviceDecision, DeviceRequest } from '../../contract/device-code.ts';
 import { call } from '../client.ts';
-import { findReturn } from '../logic/page/device-return.ts';
+import { findReturn } from '../logic/page/route.ts';
 import { BusyButton } from '../parts/forms/busy-button.tsx';
 import { Field, Form } from '../parts/forms/form.tsx';
 import { PageTitle } from '../parts/page-title.tsx';

@@ -264,7 +264,7 @@ describe('with a browser on this machine', () => {
     } else await writeFile(join(folder, 'xdg-open'), `#!/bin/sh\n${script}\n`);
     const { done } = await logIn([session], screen);
     expect(await done).toBe(0);
-    expect(said).toMatch(/no browser could be opened on this machine\n[^]*type the code BCDF-GHJK/);
+    expect(said).toMatch(/no browser could be opened on this machine\n[\s\S]*type the code BCDF-GHJK/);
   });
 
   it('waits for no browser that lasts', async () => {

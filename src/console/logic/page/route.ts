@@ -1,3 +1,5 @@
+import type { DeviceDecision } from '../../../contract/device-code.ts';
+
 export type ConsoleRoute =
   | { readonly page: 'networks' | 'audit' | 'users' | 'account' | 'unknown' }
   /** The login of a device; null before its code is typed. */
@@ -51,4 +53,14 @@ function linkToPage(route: ConsoleRoute): string {
   if (!('network' in route)) return `#/${route.page}`;
   if (route.page === 'peer') return `#/networks/${route.network}/peer/${route.peer}`;
   return `#/networks/${route.network}${route.page === 'network' ? '' : `/${route.page}`}`;
+}
+
+/**
+ * The page of cpn on this machine to which a decision is brought, with the state that cpn put in
+ * the link. Null for a device that polls, and without a state.
+ */
+export function findReturn({ redirect_port: port, code }: DeviceDecision, state: string): string | null {
+  if (port === null || !/^[\w-]{16,128}$/.test(state)) return null;
+  const answer = new URLSearchParams(code === null ? { error: 'access_denied', state } : { code, state });
+  return `http://127.0.0.1:${port}/?${answer}`;
 }
