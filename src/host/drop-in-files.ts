@@ -10,8 +10,8 @@ const unread = '# not read yet\n';
 
 /** How a program reads our files. */
 export interface Reloader {
-  /** False for a program that is stopped: it reads its settings when it starts. */
-  readonly isRunning: () => Promise<boolean>;
+  /** False for a program that is stopped, or that started after our file was removed. */
+  readonly mayUseFormer: () => Promise<boolean>;
   /** Refuses settings, ours or others, that the program would not start with. */
   readonly check: () => Promise<unknown>;
   readonly reload: () => Promise<unknown>;
@@ -49,8 +49,8 @@ export async function writeDropIns(texts: Texts, reloader: Reloader | null): Pro
 }
 
 /**
- * Removes our files, and lets the program read that. A program that could not start again is left
- * as it is.
+ * Removes our files, and lets the program read that. A program that must not be restarted is
+ * left as it is.
  *
  * @throws CommandFailed, MissingTool, DiskFailed, also after the removal if it was not read
  */
@@ -60,7 +60,7 @@ export async function removeDropIns(
 ): Promise<void> {
   for (const path of Object.keys(texts)) await readOwn(path);
   await placeAll(texts);
-  if (reloader === null || !(await reloader.isRunning())) return;
+  if (reloader === null || !(await reloader.mayUseFormer())) return;
   const failure = unstartable ?? (await tryReload(reloader));
   if (failure === null) return;
   const paths = Object.keys(texts).join(', ');

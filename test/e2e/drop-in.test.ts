@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join as path } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Daemon, startDaemon } from '../lab/daemon.ts';
@@ -184,21 +184,57 @@ describe.each([
     await resolvesAll();
   });
 
-  it.skipIf(kind === 'unbound')('is not restarted while it could not start again', async () => {
+  it('is not restarted while it has settings that it did not start with', async () => {
     await eventually('the domain is used', async () => expect((await reported())[0]).toMatchObject({ state: 'used' }));
     const reloads = await resolver.reloads();
-    const site = path(laptop.etcDir, folder, 'broken.conf');
-    const reason = (what: string) => `its ${kind} could not start again with ${what}`;
-    for (const setting of ['interface=none0', 'group=nosuch', 'log-facility=/var/nosuch/log']) {
-      await writeFile(site, `${setting}\n`);
-      await rm(file(), { force: true });
-      await laptop.cpn(['reconcile']);
-      expect((await reported())[0]).toMatchObject({ reason: expect.stringContaining(reason(setting)) });
-    }
+    const site = path(laptop.etcDir, folder, 'site.conf');
+    const reason = `/etc/${folder}/site.conf changed after ${kind} started; restart it: `;
+    // With its own settings, of which its check finds no error.
+    const text = await readFile(site, 'utf8').catch(() => '');
+    await writeFile(site, kind === 'unbound' ? text : `${text}group=nosuch\n`);
+    await rm(file());
+    await laptop.cpn(['reconcile']);
+    expect((await reported())[0]).toMatchObject({ state: 'refused', reason: expect.stringContaining(reason) });
     expect([ours(), await resolver.reloads()]).toEqual([[], reloads]);
     expect(await resolver.query('www.example')).toEqual(['192.0.2.80']);
-    await rm(site);
+    await writeFile(site, text);
+    await resolver.restart();
     await laptop.cpn(['reconcile']);
+    await resolvesAll();
+    expect(await resolver.reloads()).toHaveLength(reloads.length + 1);
+  });
+
+  it('need not be restarted by cpn after a restart by hand', async () => {
+    const reloads = await resolver.reloads();
+    await appendFile(path(laptop.etcDir, folder, 'site.conf'), '# changed\n');
+    const { stderr } = await laptop.cpn(['set', '--no-dns']);
+    expect(stderr).toContain(
+      `in use until the program restarts: /etc/${folder}/site.conf changed after ${kind} started`,
+    );
+    expect(ours()).toEqual([]);
+    await resolver.restart();
+    await laptop.cpn(['reconcile']);
+    expect(await resolver.reloads()).toEqual(reloads);
+    expect(await resolver.query(name)).toEqual(['ENOTFOUND']);
+    expect(await plan(laptop)).toEqual({ exitCode: 0, changes: [] });
+    await laptop.cpn(['set', '--dns']);
+    await resolvesAll();
+  });
+
+  it.skipIf(kind !== 'dnsmasq')('is named as restarted by cpn if that failed', async () => {
+    await laptop.cpn(['set', '--no-dns']);
+    const { stdout } = await laptop.exec(['ip', '-o', 'address', 'show', 'to', bridge]);
+    const changed = (verb: string) => ['ip', 'address', verb, `${bridge}/24`, 'dev', stdout.split(' ')[1] ?? ''];
+    await laptop.exec(changed('delete'));
+    await laptop.cpn(['set', '--dns']);
+    const reason = /nothing listens at 127.0.0.1, .*; the restart of dnsmasq by cpn exited with \d+: .*172\.17\.0\.1/;
+    await eventually('the restart failed', async () =>
+      expect((await reported())[0]).toMatchObject({ state: 'refused', reason: expect.stringMatching(reason) }),
+    );
+    expect(ours()).toEqual([]);
+    await laptop.exec(changed('add'));
+    await resolver.restart();
+    await laptop.cpn(['set', '--dns']);
     await resolvesAll();
   });
 

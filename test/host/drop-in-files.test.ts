@@ -24,10 +24,10 @@ interface Program {
   readonly fails?: 'check' | 'reload';
   /** Fails only with this text. */
   readonly withFile?: string;
-  readonly isRunning?: boolean;
+  readonly mayUseFormer?: boolean;
 }
 
-function reloader({ fails, withFile, isRunning = true }: Program = {}): Reloader {
+function reloader({ fails, withFile, mayUseFormer = true }: Program = {}): Reloader {
   const note = (what: 'check' | 'reload' | 'restore') => async () => {
     const found = await readFile(path, 'utf8').catch(() => 'none');
     const shown = found.startsWith(text) ? 'new' : found.replace(mark, '');
@@ -35,7 +35,7 @@ function reloader({ fails, withFile, isRunning = true }: Program = {}): Reloader
     if (what === fails && (withFile ?? shown) === shown) throw new CommandFailed(what, 1, 'no');
   };
   return {
-    isRunning: async () => isRunning,
+    mayUseFormer: async () => mayUseFormer,
     ...{ check: note('check'), reload: note('reload'), restore: note('restore') },
   };
 }
@@ -107,7 +107,7 @@ describe('a file for a resolver', () => {
 
   it('is removed for a program that is stopped', async () => {
     await writeFile(path, text);
-    await removeDropIns({ texts: { [path]: null } }, reloader({ fails: 'check', isRunning: false }));
+    await removeDropIns({ texts: { [path]: null } }, reloader({ fails: 'check', mayUseFormer: false }));
     expect([await readdir(folder), seen]).toEqual([[], []]);
   });
 });

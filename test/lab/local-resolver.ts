@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { REPOSITORY } from './built-program.ts';
 import { eventually } from './eventually.ts';
 import type { Host } from './host.ts';
@@ -113,6 +114,18 @@ export class LocalResolver {
     return (await readFile(join(this.#host.folder, 'run/reloads'), 'utf8')).trim().split('\n').filter(Boolean);
   }
 
+  /** As the administrator, by its unit, once the settings are old enough to count as read. */
+  async restart(): Promise<void> {
+    await setTimeout(untilOld);
+    await this.#host.exec(['sh', '-c', restart]);
+    await this.listens();
+  }
+
+  async listens(): Promise<void> {
+    const list = () => this.#host.exec(['ss', '-lun']);
+    await eventually('it answers', async () => (await list()).stdout.includes('127.0.0.1:53'));
+  }
+
   /** From now on, it does not start with a file of ours. */
   async refuseFiles(isRefusing: boolean): Promise<void> {
     await writeFile(join(this.#host.folder, 'run/refuses'), isRefusing ? 'cpn-' : 'nothing');
@@ -124,6 +137,14 @@ export async function queryServer(host: Host, server: string, name: string, type
   const { stdout } = await host.exec(['node', '-e', lookUp, server, name, type]);
   return JSON.parse(stdout);
 }
+
+/** Milliseconds. A file that changed less before the start counts as newer. */
+const untilOld = 2_100;
+
+/** In microseconds since the boot. */
+const startOfProcess = `echo "$(cut -d ' ' -f 22 "/proc/$(cat /run/resolver.pid)/stat")0000"`;
+/** NetworkManager itself started at the boot. */
+const startOf: Readonly<Record<string, string>> = { NetworkManager: 'echo 1' };
 
 /** A tool that shows which unit is active, and notes what makes the resolver read its settings again. */
 function standIn(name: string, unit: string, actions: Kind['actions']): string {
@@ -137,8 +158,13 @@ case "${name} $*" in
     case $each in *.service) ;; *) continue ;; esac
     state=inactive
     [ "$each" = ${unit}.service ] && ${alive} && state=active
-    printf 'Id=%s\\nActiveState=%s\\n\\n' "$each" "$state"
+    printf 'Id=%s\\nActiveState=%s\\n' "$each" "$state"
+    [ $state = inactive ] || printf 'InactiveExitTimestampMonotonic=%s\\n' "$(${startOf[unit] ?? startOfProcess})"
+    echo
   done ;;
+'systemctl status '*)
+  ${alive} || exit 3
+  echo "  |-$(cat /run/resolver.pid) $(tr '\\0' ' ' <"/proc/$(cat /run/resolver.pid)/cmdline")" ;;
 'systemctl reset-failed '*) ;;
 ${cases.join('')}*) exit 1 ;;
 esac
@@ -170,7 +196,8 @@ export async function startLocalResolver(host: Host, kind: LocalResolverKind, se
   await exposeTools(host);
   const resolver = new LocalResolver(host);
   await resolver.refuseFiles(false);
+  await setTimeout(untilOld);
   await host.exec(['/run/start']);
-  await eventually('it answers', async () => (await host.exec(['ss', '-lun'])).stdout.includes('127.0.0.1:53'));
+  await resolver.listens();
   return resolver;
 }

@@ -84,7 +84,7 @@ export interface FileResolver extends KnownDomains {
   readonly isRecent: boolean;
   /** Why our file cannot be changed, and how to fix it; null if it can be changed. */
   readonly trouble: string | null;
-  /** Why the program could not start again: it must not be restarted. Absent if it could. */
+  /** Why the program must not be restarted: its settings changed since it started. */
   readonly unstartable?: string;
 }
 

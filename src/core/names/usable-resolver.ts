@@ -12,12 +12,17 @@ export interface FoundResolver {
   readonly isOwn: boolean;
 }
 
-/** Why the resolver of this host can take no domain; null if it can. */
+/**
+ * Why the resolver of this host can take no domain; null if it can.
+ *
+ * @param failure why the resolver did not take the last file; undefined if it did
+ */
 export function findObstacle(
   { resolver, isOwn }: FoundResolver,
   { own, underlay }: { readonly own: DnsServer; readonly underlay: Underlay },
+  failure?: string,
 ): string | null {
-  if (!resolver) return describeMissing(underlay);
+  if (!resolver) return describeMissing(underlay, failure);
   // Only a change of our file needs its folder.
   if (resolver.program !== 'systemd-resolved') return isIntact(resolver, own) ? null : resolver.trouble;
   return resolver.own !== null && !isOwn ? 'another program has set DNS servers on the interface' : null;
@@ -101,10 +106,11 @@ export function keepFile(
 
 const capable = 'systemd-resolved, dnsmasq, unbound, or NetworkManager with dns=dnsmasq';
 
-function describeMissing({ resolvers: [first], stubs = [] }: Underlay): string {
+function describeMissing({ resolvers: [first], stubs = [] }: Underlay, failure: string | undefined): string {
   const stub = stubs.find(({ address }) => address === first);
   if (stub?.isListening === false) {
-    return `the local resolver is not running: nothing listens at ${stub.address}, which /etc/resolv.conf names; start it`;
+    const cause = failure === undefined ? '' : `; ${failure}`;
+    return `the local resolver is not running: nothing listens at ${stub.address}, which /etc/resolv.conf names; start it${cause}`;
   }
   const local = stub && `the local resolver ${stub.address}${stub.program === null ? '' : ` (${stub.program})`}`;
   const present = local ?? (first === undefined ? 'no resolver' : `${first}, which is no program of this host`);

@@ -46,7 +46,7 @@ export function chooseDns(
   const subnets = [...underlay.connected, ...underlay.routed].map(({ prefix }) => prefix);
   const domains = [`${label}.${peerDomain}`, ...findReverseZones(map.cidr, subnets)];
   const obstacle = options.dns
-    ? findObstacle({ resolver, isOwn }, { own, underlay })
+    ? findObstacle({ resolver, isOwn }, { own, underlay }, refused?.failure)
     : 'this host takes none (--no-dns)';
   const isUsed = usesDaemon(names, own);
   const taken = resolver?.taken === undefined ? null : describeTaken(resolver.taken);

@@ -36,7 +36,6 @@ export const remedies = {
   nmcli: 'it is part of NetworkManager: apt install network-manager',
   'unbound-checkconf': 'it is part of unbound: apt install unbound',
   journalctl: 'it is part of systemd',
-  getent: 'it is part of the C library: apt install libc-bin',
   sh: 'it is part of every Unix',
   'boringtun-cli': 'install it: cargo install boringtun-cli, into /usr/local/bin',
 } as const;

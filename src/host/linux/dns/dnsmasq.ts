@@ -9,6 +9,8 @@ type DnsmasqSetting = readonly [name: string, value: string];
 interface DnsmasqSettings {
   readonly settings: readonly DnsmasqSetting[];
   readonly isWhole: boolean;
+  /** The files that they are in. */
+  readonly files: readonly string[];
 }
 
 /** The relevant options, by their letters on the command line. */
@@ -19,16 +21,6 @@ const letters: Readonly<Record<string, string>> = {
   7: 'conf-dir',
   R: 'no-resolv',
   1: 'enable-dbus',
-  z: 'bind-interfaces',
-  a: 'listen-address',
-  i: 'interface',
-  u: 'user',
-  g: 'group',
-  8: 'log-facility',
-  x: 'pid-file',
-  l: 'dhcp-leasefile',
-  9: 'leasefile-ro',
-  F: 'dhcp-range',
 };
 
 /** The letters without a value (OPTSTRING in option.c of dnsmasq). One word may contain several. */
@@ -73,31 +65,6 @@ export function findDnsmasqFolders({ settings }: DnsmasqSettings, name: string):
   });
 }
 
-/**
- * The settings without whose value it does not start, which `--test` does not notice (2.90,
- * measured). An interface such as a bridge of docker may go while it runs.
- */
-export function findStartNeeds({ settings }: DnsmasqSettings): DnsmasqSetting[] {
-  const has = (wanted: string) => settings.some(([name]) => name === wanted);
-  // A file comes after the command line, and wins.
-  const lastOf = (wanted: string) => settings.filter(([name]) => name === wanted).slice(-1);
-  const bound = has('bind-interfaces')
-    ? settings.filter(([name]) => name === 'listen-address' || name === 'interface').flatMap(splitList)
-    : [];
-  // Router advertisements alone need no leases.
-  const hasLeases = settings.some(([name, value]) => name === 'dhcp-range' && !/\b(ra-|slaac)/.test(value));
-  return [
-    ...bound,
-    ...['user', 'group', 'pid-file'].flatMap(lastOf),
-    ...lastOf('log-facility').filter(([, value]) => value.includes('/')),
-    ...(hasLeases && !has('leasefile-ro') ? lastOf('dhcp-leasefile') : []),
-  ].filter(([, value]) => value !== '');
-}
-
-function splitList([name, value]: DnsmasqSetting): DnsmasqSetting[] {
-  return value.split(',').map((each) => [name, each.trim()]);
-}
-
 /** The domains that have settings of their own: `server=/corp.example/192.0.2.53`. */
 export function findDnsmasqDomains({ settings }: DnsmasqSettings): string[] {
   return settings.flatMap(listDomains);
@@ -139,14 +106,14 @@ export function readDnsmasqSettings(argv: readonly string[], files: SettingsFile
     if (name === 'conf-script') isWhole = false;
     for (const path of listFiles([name, value], files)) {
       if (visited.has(path)) continue;
-      if (visited.size >= mostFiles) return { settings, isWhole: false };
+      if (visited.size >= mostFiles) return { settings, isWhole: false, files: [...visited] };
       visited.add(path);
       const text = files.read(path);
       if (text === '' && name !== 'conf-dir' && ![usualFile, '/dev/null'].includes(value)) isWhole = false;
       for (const line of text.split('\n')) settings.push(...readLine(line));
     }
   }
-  return { settings, isWhole };
+  return { settings, isWhole, files: [...visited] };
 }
 
 function listFiles([name, value]: DnsmasqSetting, files: SettingsFiles): string[] {

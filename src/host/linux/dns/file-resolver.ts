@@ -4,26 +4,22 @@ import type { FileResolver, LinuxProgram, OtherDomain } from '../../../core/host
 import { dropInFolders, findMark, nameDropIn, readDropIns } from '../../../core/names/drop-in.ts';
 import type { Address } from '../../../core/net/cidr.ts';
 import type { Run } from '../../process/run.ts';
-import { dnsmasqArgs, findActiveProgram } from './active-program.ts';
-import {
-  findDnsmasqDomains,
-  findDnsmasqFolders,
-  findDomainsIn,
-  findStartNeeds,
-  readDnsmasqSettings,
-} from './dnsmasq.ts';
+import { findActiveProgram, readDnsmasqArgs } from './active-program.ts';
+import { findDnsmasqDomains, findDnsmasqFolders, findDomainsIn, readDnsmasqSettings } from './dnsmasq.ts';
+import { findNewer } from './fresh-settings.ts';
 import { findLocalResolver, readOfRoot, rootsFiles } from './resolvers.ts';
-import { findMissing, type StartNeed } from './start-needs.ts';
 import { findUnboundFolders, findZonesIn, readUnboundSettings } from './unbound.ts';
 
 /** How the settings of a program are read. */
 interface Reader {
-  /** Reads them once, with the command line of its unit. */
-  readonly read: (name: string) => ReadSettings;
+  /** Reads them once; null while no process of the program is there. */
+  readonly read: (run: Run, name: string) => Promise<ReadSettings | null>;
   /** The domains in the text of one file. */
   readonly findDomainsIn: (text: string) => readonly string[];
   /** What to do if it does not read one of our folders. */
   readonly remedy: string;
+  /** The command that restarts it. */
+  readonly restart: string;
 }
 
 interface ReadSettings {
@@ -31,39 +27,45 @@ interface ReadSettings {
   readonly folders: readonly string[];
   /** The domains with settings of their own. */
   readonly domains: readonly string[];
-  /** The settings without whose value it does not start. */
-  readonly needs: readonly StartNeed[];
+  readonly files: readonly string[];
 }
 
 const [networkManagerFolder] = dropInFolders.NetworkManager;
 
 const readers: Readonly<Record<LinuxProgram, Reader>> = {
   dnsmasq: {
-    read: (name) => readDnsmasq(dnsmasqArgs(rootsFiles.read), name),
+    read: async (run, name) => {
+      const args = await readDnsmasqArgs(run);
+      return args && readDnsmasq(args, name);
+    },
     findDomainsIn,
     remedy: 'add "conf-dir=/etc/dnsmasq.d/,*.conf" to /etc/dnsmasq.conf',
+    restart: 'systemctl restart dnsmasq',
   },
   NetworkManager: {
-    // Its dnsmasq always binds to its interfaces.
-    read: (name) =>
-      readDnsmasq(['--bind-interfaces', '--conf-file=/dev/null', `--conf-dir=${networkManagerFolder}`], name),
+    read: async (_, name) => readDnsmasq(['--conf-file=/dev/null', `--conf-dir=${networkManagerFolder}`], name),
     findDomainsIn,
     remedy: `it needs ${networkManagerFolder}`,
+    restart: 'nmcli general reload dns-full',
   },
   unbound: {
-    read: (name) => {
+    read: async (_, name) => {
       const settings = readUnboundSettings([], rootsFiles);
-      return { folders: findUnboundFolders(settings, name), domains: settings.domains, needs: [] };
+      return { folders: findUnboundFolders(settings, name), domains: settings.domains, files: settings.files };
     },
     findDomainsIn: findZonesIn,
     remedy: 'add include-toplevel: "/etc/unbound/unbound.conf.d/*.conf" to /etc/unbound/unbound.conf',
+    restart: 'systemctl restart unbound',
   },
 };
 
 function readDnsmasq(args: readonly string[], name: string): ReadSettings {
   const settings = readDnsmasqSettings(['dnsmasq', ...args], rootsFiles);
-  const [folders, domains] = [findDnsmasqFolders(settings, name), findDnsmasqDomains(settings)];
-  return { folders, domains, needs: findStartNeeds(settings) };
+  return {
+    folders: findDnsmasqFolders(settings, name),
+    domains: findDnsmasqDomains(settings),
+    files: settings.files,
+  };
 }
 
 /** The files of a host that concern its resolver. */
@@ -86,12 +88,15 @@ export async function findFileResolver(run: Run, link: string, own: readonly Add
   const dnsFiles = Object.fromEntries(texts.filter(([, text]) => findMark(text) === link));
   const local = findLocalResolver(own);
   const mayBe = local === 'listening' || (local === 'silent' && Object.keys(dnsFiles).length > 0);
-  const program = mayBe ? await findActiveProgram(run) : null;
-  if (program === null) return { resolver: null, dnsFiles };
+  const active = mayBe ? await findActiveProgram(run) : null;
+  if (active === null) return { resolver: null, dnsFiles };
+  const { program, startedAt } = active;
   const reader = readers[program];
-  const { folders, domains, needs } = reader.read(name);
+  const settings = await reader.read(run, name);
+  if (settings === null) return { resolver: null, dnsFiles };
+  const { folders, domains } = settings;
   const folder = folders.find((each) => dropInFolders[program].includes(each)) ?? null;
-  const missing = await findMissing(run, needs, own);
+  const newer = findNewer([...active.files, ...settings.files], startedAt);
   const settled = domains.map((domain): OtherDomain => ({ domain, link: null }));
   const others = [...settled, ...(folder === null ? [] : findOfNetworks(folder, link, reader))];
   const read = Object.entries(dnsFiles).filter(([path]) => dirname(path) === folder);
@@ -100,7 +105,7 @@ export async function findFileResolver(run: Run, link: string, own: readonly Add
     own: readDropIns(Object.fromEntries(read)),
     isRecent: read.some(([path]) => isChangedWithin(path, secondsBetweenChanges)),
     trouble: findTrouble(folder, name, link, `its ${program} reads no folder of cpn; ${reader.remedy}`),
-    ...(missing !== null && { unstartable: `its ${program} could not start again with ${missing}` }),
+    ...(newer !== null && { unstartable: `${newer} changed after ${program} started; restart it: ${reader.restart}` }),
   };
   return { resolver, dnsFiles };
 }

@@ -3,16 +3,28 @@ import type { LinuxProgram } from '../../../core/host-state/actual.ts';
 import { dropInFolders } from '../../../core/names/drop-in.ts';
 import type { Reloader } from '../../drop-in-files.ts';
 import type { Run } from '../../process/run.ts';
-import { dnsmasqArgs, isActive } from './active-program.ts';
-import { findResolverSockets, rootsFiles } from './resolvers.ts';
+import { findActive, readDnsmasqArgs } from './active-program.ts';
+import { findNewer } from './fresh-settings.ts';
+import { findResolverSockets } from './resolvers.ts';
 
 /** How a program of this host reads our files. */
 export function reloaderOf(run: Run, program: LinuxProgram): Reloader {
   const unit = `${program}.service`;
-  const isRunning = () => isActive(run, program);
+  const mayUseFormer = async () => {
+    const active = await findActive(run, program);
+    return active !== null && findNewer(dropInFolders[program], active.startedAt) !== null;
+  };
   const systemctl = (verb: string) => run('systemctl', [verb, unit]);
+  const restart = (verb: string) =>
+    systemctl(verb).catch((error) => {
+      if (!(error instanceof CommandFailed)) throw error;
+      const problem = `${error.facts.stderr ?? ''}`.trim() || `"systemctl status ${program}" shows why`;
+      throw new CommandFailed(`the restart of ${program} by cpn`, Number(error.facts.exitCode), problem);
+    });
   // Five starts in ten seconds leave a unit failed (systemd.unit(5), StartLimitBurst=).
   const forgetStarts = () => systemctl('reset-failed').catch(ignoreFailure);
+  // An inactive unit stays so.
+  const tryRestart = () => forgetStarts().then(() => restart('try-restart'));
   // If a program still receives the queries of this host, this unit may be stopped for a reason.
   const revive = async () => {
     await forgetStarts();
@@ -20,22 +32,22 @@ export function reloaderOf(run: Run, program: LinuxProgram): Reloader {
   };
   switch (program) {
     case 'dnsmasq': {
-      const check = () => run('dnsmasq', ['--test', ...dnsmasqArgs(rootsFiles.read)]);
-      // SIGHUP makes it read only hosts files and the like. An inactive unit stays so.
-      return { isRunning, check, reload: () => forgetStarts().then(() => systemctl('try-restart')), restore: revive };
+      const check = async () => run('dnsmasq', ['--test', ...((await readDnsmasqArgs(run)) ?? [])]);
+      // SIGHUP makes it read only hosts files and the like.
+      return { mayUseFormer, check, reload: tryRestart, restore: revive };
     }
     case 'NetworkManager': {
       const [folder] = dropInFolders.NetworkManager;
       const check = () => run('dnsmasq', ['--test', '--conf-file=/dev/null', `--conf-dir=${folder}`]);
       // Restarts its dnsmasq (NM_MANAGER_RELOAD_FLAG_DNS_FULL); connections stay.
       const reload = () => run('nmcli', ['general', 'reload', 'dns-full']);
-      return { isRunning, check, reload, restore: reload };
+      return { mayUseFormer, check, reload, restore: reload };
     }
     case 'unbound':
       return {
-        isRunning,
+        mayUseFormer,
         check: () => run('unbound-checkconf', []),
-        reload: () => systemctl('try-reload-or-restart'),
+        reload: () => restart('try-reload-or-restart'),
         restore: revive,
       };
   }

@@ -33,6 +33,8 @@ interface UnboundSettings extends StubSettings {
   readonly domains: string[];
   /** Paths and patterns. */
   readonly included: string[];
+  /** All files that were read. */
+  readonly files: readonly string[];
 }
 
 export function readUnboundSettings(argv: readonly string[], files: SettingsFiles): UnboundSettings {
@@ -46,7 +48,8 @@ export function readUnboundSettings(argv: readonly string[], files: SettingsFile
   let isComplete = true;
   for (let path = pending.shift(); path !== undefined; path = pending.shift()) {
     if (visited.has(path)) continue;
-    if (visited.size >= mostFiles) return { main, forwarders, isComplete: false, domains, included };
+    if (visited.size >= mostFiles)
+      return { main, forwarders, isComplete: false, domains, included, files: [...visited] };
     visited.add(path);
     const text = files.read(path);
     if (text === '' && !matched.has(path)) isComplete = false;
@@ -68,7 +71,7 @@ export function readUnboundSettings(argv: readonly string[], files: SettingsFile
       }
     }
   }
-  return { main, forwarders, isComplete, domains, included };
+  return { main, forwarders, isComplete, domains, included, files: [...visited] };
 }
 
 const usualFile = '/etc/unbound/unbound.conf';

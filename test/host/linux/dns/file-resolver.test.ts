@@ -1,16 +1,18 @@
-import { describe, expect, test } from 'vitest';
+import { uptime } from 'node:os';
+import { describe, expect, test, vi } from 'vitest';
 import { MissingTool } from '../../../../src/core/errors/index.ts';
-import { dnsmasqArgs, findActiveProgram, isActive } from '../../../../src/host/linux/dns/active-program.ts';
+import { findActive, findActiveProgram, readDnsmasqArgs } from '../../../../src/host/linux/dns/active-program.ts';
 import {
   findDnsmasqDomains,
   findDnsmasqFolders,
   findDomainsIn,
-  findStartNeeds,
   readDnsmasqSettings,
 } from '../../../../src/host/linux/dns/dnsmasq.ts';
 import type { SettingsFiles } from '../../../../src/host/linux/dns/settings.ts';
 import { findUnboundFolders, findZonesIn, readUnboundSettings } from '../../../../src/host/linux/dns/unbound.ts';
 import type { Run } from '../../../../src/host/process/run.ts';
+
+vi.mock(import('node:os'), { spy: true });
 
 const name = 'cpn-cpn0.conf';
 
@@ -99,7 +101,7 @@ describe('the program of a resolver is found by its unit', () => {
     ['NetworkManager without one', { NetworkManager: 'active' }, without, null],
     ['none', { dnsmasq: 'inactive' }, withPid, null],
   ])('%s', async (_, states, read, program) => {
-    expect(await findActiveProgram(shown(states), read)).toBe(program);
+    expect((await findActiveProgram(shown(states), read))?.program ?? null).toBe(program);
   });
 
   test('or not without systemd', async () => {
@@ -107,45 +109,63 @@ describe('the program of a resolver is found by its unit', () => {
       throw new MissingTool('systemctl', 'none');
     };
     expect(await findActiveProgram(run as Run, without)).toBeNull();
-    expect(await isActive(run as Run, 'dnsmasq')).toBe(false);
+    expect(await findActive(run as Run, 'dnsmasq')).toBeNull();
+    expect(await readDnsmasqArgs(run as Run)).toBeNull();
   });
+
+  const unit = (text: string) => (async () => `Id=dnsmasq.service\nActiveState=active\n${text}`) as Run;
+  const findStart = async (text: string) => (await findActiveProgram(unit(text), without))?.startedAt ?? 0;
+  const monotonic = () => Number(process.hrtime.bigint() / 1000n);
+
+  test('with its start in the present clock, also if the clock was wrong then', async () => {
+    const minuteAgo = `InactiveExitTimestampMonotonic=${monotonic() - 60_000_000}\n`;
+    for (const stated of ['Thu 1970-01-01 00:00:07 UTC', 'Fri 2099-01-02 03:04:05 CET', 'n/a']) {
+      const age = Date.now() - (await findStart(`InactiveExitTimestamp=${stated}\n${minuteAgo}`));
+      expect(Math.abs(age - 60_000)).toBeLessThan(500);
+    }
+    const booted = Date.now() - monotonic() / 1000;
+    expect(Math.abs((await findStart('')) - booted)).toBeLessThan(500);
+  });
+
+  test('with its start before the host was suspended', async () => {
+    const hour = 3600;
+    vi.mocked(uptime).mockReturnValue(monotonic() / 1e6 + hour);
+    const minuteAgo = `InactiveExitTimestampMonotonic=${monotonic() - 60_000_000}\n`;
+    const stated = (seconds: number) => {
+      const date = new Date(Date.now() - seconds * 1000);
+      // In the local time zone.
+      const text = new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString();
+      return `InactiveExitTimestamp=Mon ${text.slice(0, 10)} ${text.slice(11, 19)} UTC\n${minuteAgo}`;
+    };
+    for (const [given, found] of [
+      [1000, 1000],
+      [9999, hour + 60],
+      [5, 60],
+    ] as const) {
+      const age = (Date.now() - (await findStart(stated(given)))) / 1000;
+      expect(Math.abs(age - found)).toBeLessThan(2);
+    }
+    vi.mocked(uptime).mockReset();
+  });
+
+  test('with the files of its unit that an administrator writes', async () => {
+    const text = [
+      ...['FragmentPath=/usr/lib/systemd/system/dnsmasq.service', 'DropInPaths=/etc/a.conf /usr/lib/b.conf'],
+      ...['EnvironmentFiles=/etc/c (ignore_errors=yes)', 'EnvironmentFiles=/etc/d (ignore_errors=no)', ''],
+    ].join('\n');
+    const found = await findActiveProgram(unit(text), without);
+    expect(found?.files).toEqual(['/etc/default/dnsmasq', '/etc/a.conf', '/etc/c', '/etc/d']);
+  });
+
+  const status = (line: string) =>
+    (async () => `   Main PID: 7 (dnsmasq)\n     CGroup: /x\n             ${line}\n`) as Run;
 
   test.each([
-    ['CONFIG_DIR=/etc/dnsmasq.d,.dpkg-dist\n', ['-7', '/etc/dnsmasq.d,.dpkg-dist']],
-    ['#CONFIG_DIR=/x\nCONFIG_DIR=/y\nCONFIG_DIR="/etc/dnsmasq.d,.dpkg-dist"\n', ['-7', '/etc/dnsmasq.d,.dpkg-dist']],
-    ["DNSMASQ_OPTS='--server=/corp.lan/192.0.2.53 -z'\n", ['--server=/corp.lan/192.0.2.53', '-z']],
-    ['#CONFIG_DIR=/x\n', []],
-  ])('with the command line that Debian sets: %j', (text, args) => {
-    expect(dnsmasqArgs(filesOf({ '/etc/default/dnsmasq': text }).read)).toEqual(args);
-  });
-});
-
-describe('what dnsmasq does not start without', () => {
-  const needs = (text: string, ...args: string[]) =>
-    findStartNeeds(readDnsmasqSettings(['dnsmasq', ...args], filesOf({ '/etc/dnsmasq.conf': text }))).map(
-      ([option, value]) => `${option} ${value}`,
-    );
-
-  test('addresses and interfaces that it binds to', () => {
-    const text = 'bind-interfaces\nlisten-address=127.0.0.1,172.18.0.1\nlisten-address=::1\ninterface=lo, br-a\n';
-    const bound = ['listen-address 127.0.0.1', 'listen-address 172.18.0.1', 'listen-address ::1'];
-    expect(needs(text)).toEqual([...bound, 'interface lo', 'interface br-a']);
-    expect(needs('', '-zi', 'br-a', '-a', '172.18.0.1')).toEqual(['interface br-a', 'listen-address 172.18.0.1']);
-    expect(needs('bind-dynamic\nlisten-address=172.18.0.1\ninterface=br-a\n')).toEqual([]);
-  });
-
-  test('its user, its group and folders for its files, where a file wins over the command line', () => {
-    expect(needs('user=one\ngroup=two\n', '-u', 'three', '-x', '/run/a/b')).toEqual([
-      ...['user one', 'group two', 'pid-file /run/a/b'],
-    ]);
-    expect(needs('log-facility=/a/b\n')).toEqual(['log-facility /a/b']);
-    expect(needs('log-facility=local0\nuser=\n')).toEqual([]);
-  });
-
-  test('the folder of its leases, if it has any', () => {
-    expect(needs('dhcp-leasefile=/a/b\n')).toEqual([]);
-    expect(needs('dhcp-leasefile=/a/b\ndhcp-range=::,ra-only\n')).toEqual([]);
-    expect(needs('dhcp-range=10.0.0.1,10.0.0.9\nleasefile-ro\n', '-l', '/a/b')).toEqual([]);
-    expect(needs('dhcp-range=10.0.0.1,10.0.0.9\n', '-l', '/a/b')).toEqual(['dhcp-leasefile /a/b']);
+    ['`-7 /usr/sbin/dnsmasq -x /run/x.pid -7 /etc/dnsmasq.d,.bak', ['-x', '/run/x.pid', '-7', '/etc/dnsmasq.d,.bak']],
+    ['|-7 dnsmasq "--log-facility=/a b" -z', ['--log-facility=/a b', '-z']],
+    ['`-7 /usr/sbin/dnsmasq', []],
+    ['`-7 /bin/sh /usr/sbin/dnsmasq', null],
+  ])('with the command line of its process: %s', async (line, args) => {
+    expect(await readDnsmasqArgs(status(line))).toEqual(args);
   });
 });

@@ -1,0 +1,31 @@
+import { lstatSync, statSync } from 'node:fs';
+import { findMark } from '../../../core/names/drop-in.ts';
+import { readOfRoot } from './resolvers.ts';
+
+/** Milliseconds. The clock may be set in small steps, and a resolver reads its settings late. */
+const tolerance = 2_000;
+
+/**
+ * The first path that changed after a resolver started; null without any. Only settings that it
+ * started with are known to let it start again: its own check finds some errors alone. Our files do
+ * not count.
+ *
+ * @param startedAt milliseconds since the epoch
+ */
+export function findNewer(paths: readonly string[], startedAt: number): string | null {
+  return paths.find((path) => changedAt(path) > startedAt - tolerance && findMark(readOfRoot(path)) === null) ?? null;
+}
+
+/** No program can set this time, unlike the time of modification. */
+function changedAt(path: string): number {
+  // The path may be a link that led elsewhere before.
+  return Math.max(...[statSync, lstatSync].map((read) => readTime(read, path)));
+}
+
+function readTime(read: (path: string) => { readonly ctimeMs: number }, path: string): number {
+  try {
+    return read(path).ctimeMs;
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,37 @@
+import { mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, expect, it, onTestFinished } from 'vitest';
+import { findNewer } from '../../../../src/host/linux/dns/fresh-settings.ts';
+
+let folder: string;
+let path: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'cpn-fresh-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  path = join(folder, 'site.conf');
+  await writeFile(path, 'user=x\n');
+});
+
+it('finds a file that changed after the start, or less than two seconds before', async () => {
+  for (const since of [-60_000, 1_500]) expect(findNewer(['/none', path], Date.now() + since)).toBe(path);
+  // As of `cp -p` or an archive.
+  await utimes(path, 0, 0);
+  expect(findNewer([path], Date.now())).toBe(path);
+});
+
+it('finds no older file', () => {
+  expect(findNewer([path, '/none'], Date.now() + 2_500)).toBeNull();
+});
+
+it('finds a newer link to an older file', async () => {
+  const link = join(folder, 'link.conf');
+  await symlink('/proc/self/none', link);
+  expect(findNewer([link], Date.now())).toBe(link);
+});
+
+it('passes over our files', async () => {
+  await writeFile(path, '# cpn cpn7 (written by cpn; edits are lost)\n');
+  expect(findNewer([path], Date.now())).toBeNull();
+});
