@@ -97,6 +97,7 @@ export async function findFileResolver(run: Run, link: string, own: readonly Add
   const { folders, domains } = settings;
   const folder = folders.find((each) => dropInFolders[program].includes(each)) ?? null;
   const newer = findNewer([...active.files, ...settings.files], startedAt);
+  const unstartable = newer && `${newer} changed after ${program} started; restart it: ${reader.restart}`;
   const settled = domains.map((domain): OtherDomain => ({ domain, link: null }));
   const others = [...settled, ...(folder === null ? [] : findOfNetworks(folder, link, reader))];
   const read = Object.entries(dnsFiles).filter(([path]) => dirname(path) === folder);
@@ -104,8 +105,8 @@ export async function findFileResolver(run: Run, link: string, own: readonly Add
     ...{ program, folder: folder ?? '', others },
     own: readDropIns(Object.fromEntries(read)),
     isRecent: read.some(([path]) => isChangedWithin(path, secondsBetweenChanges)),
-    trouble: findTrouble(folder, name, link, `its ${program} reads no folder of cpn; ${reader.remedy}`),
-    ...(newer !== null && { unstartable: `${newer} changed after ${program} started; restart it: ${reader.restart}` }),
+    trouble: findTrouble(folder, name, link, unstartable ?? `its ${program} reads no folder of cpn; ${reader.remedy}`),
+    ...(unstartable !== null && { unstartable }),
   };
   return { resolver, dnsFiles };
 }
