@@ -12,7 +12,7 @@ const unread = '# not read yet\n';
 export interface Reloader {
   /** False for a program that is stopped, or that started after our file was removed. */
   readonly mayUseFormer: () => Promise<boolean>;
-  /** Refuses settings, ours or others, that the program would not start with. */
+  /** Refuses settings, ours or others, that the program may not start with. */
   readonly check: () => Promise<unknown>;
   readonly reload: () => Promise<unknown>;
   /** Starts it again after a reload that failed. */
@@ -50,18 +50,15 @@ export async function writeDropIns(texts: Texts, reloader: Reloader | null): Pro
 
 /**
  * Removes our files, and lets the program read that. A program that must not be restarted is
- * left as it is.
+ * left as it is: its check refuses.
  *
  * @throws CommandFailed, MissingTool, DiskFailed, also after the removal if it was not read
  */
-export async function removeDropIns(
-  { texts, unstartable }: Pick<DnsFiles, 'texts' | 'unstartable'>,
-  reloader: Reloader | null,
-): Promise<void> {
+export async function removeDropIns({ texts }: Pick<DnsFiles, 'texts'>, reloader: Reloader | null): Promise<void> {
   for (const path of Object.keys(texts)) await readOwn(path);
   await placeAll(texts);
   if (reloader === null || !(await reloader.mayUseFormer())) return;
-  const failure = unstartable ?? (await tryReload(reloader));
+  const failure = await tryReload(reloader);
   if (failure === null) return;
   const paths = Object.keys(texts).join(', ');
   const problem = `${paths} is removed, but in use until the program restarts: ${failure}`;

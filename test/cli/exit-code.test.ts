@@ -13,6 +13,7 @@ const cases: [number, Error][] = [
   [1, new errors.UnreadableOutput('wg', 'it is cut off')],
   [1, new errors.BadReply('https://x', 'is not JSON', 'look')],
   [1, new errors.NotConverged('cpn0', [])],
+  [1, new errors.ResolverNotRestarted('dnsmasq', '/etc/dnsmasq.conf changed after dnsmasq started')],
   [1, new errors.FileNotTakenBack('cpn0', '/etc/dnsmasq.d/cpn-cpn0.conf', 'dnsmasq', true)],
   [1, new errors.NotConfirmed('cpn0', { revision: '"7"', loss: null, again: 'changed', withinMs: 20_000 })],
   [1, new errors.Unconfirmed('https://x', 'lists no other peer', 30)],

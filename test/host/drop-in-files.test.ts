@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { CommandFailed } from '../../src/core/errors/index.ts';
+import { CommandFailed, ResolverNotRestarted } from '../../src/core/errors/index.ts';
 import { type Reloader, removeDropIns, writeDropIns } from '../../src/host/drop-in-files.ts';
 
 const mark = '# cpn cpn0 (written by cpn; edits are lost)\n';
@@ -96,11 +96,11 @@ describe('a file for a resolver', () => {
     expect(seen).not.toContain('restore none');
   });
 
-  it('is removed without a restart of a program that could not start again', async () => {
+  it('is removed without a restart of a program that must not be restarted', async () => {
     await writeFile(path, text);
-    const files = { texts: { [path]: null }, unstartable: 'it could not start again' };
-    await expect(removeDropIns(files, reloader())).rejects.toThrow(
-      `${path} is removed, but in use until the program restarts: it could not start again`,
+    const check = () => Promise.reject(new ResolverNotRestarted('dnsmasq', 'its settings changed'));
+    await expect(removeDropIns({ texts: { [path]: null } }, { ...reloader(), check })).rejects.toThrow(
+      `${path} is removed, but in use until the program restarts: its settings changed`,
     );
     expect([await readdir(folder), seen]).toEqual([[], []]);
   });

@@ -191,6 +191,15 @@ export class FileNotTakenBack extends CpnError {
   }
 }
 
+/** A resolver may not start again with its settings. */
+export class ResolverNotRestarted extends CpnError {
+  override readonly name = 'ResolverNotRestarted';
+
+  constructor(program: string, reason: string) {
+    super(reason, { facts: { program, reason } });
+  }
+}
+
 /** A network assigns an address that would cut this host off. */
 export class AddressRefused extends CpnError {
   override readonly name = 'AddressRefused';

@@ -36,7 +36,7 @@ interface ChosenRoutes {
 export function chooseDns(
   { options, names, label, self, link }: Pick<DesiredInputs, 'options' | 'names' | 'label' | 'self' | 'link'>,
   { map, reports, keptOutside, constraints: { underlay, newerLinks } }: ChosenRoutes,
-): Pick<Desired, 'dns' | 'ownsDns' | 'served' | 'domains'> {
+): Pick<Desired, 'dns' | 'ownsDns' | 'keepsDnsFiles' | 'served' | 'domains'> {
   const { entries, suffixes, needed, networks, resolver, refused } = names;
   const own = { address: findServingAddress(resolver, self.address), port: namesPort };
   const ofLink = resolver?.program === 'systemd-resolved' ? resolver : null;
@@ -75,19 +75,22 @@ export function chooseDns(
   const alternative = options.dns && !resolver && !options.hosts ? hosts : null;
   const isServing = resolver?.isServing === true;
   const report = reportAll({ domains, alternative, split, obstacle, isServing, isUsed, unserved });
+  const ofFiles = resolver?.program === 'systemd-resolved' ? null : resolver;
+  const isFixed = options.dns && ofFiles?.unstartable !== undefined;
+  const owned = { ownsDns: isOwn, ...(isFixed && { keepsDnsFiles: true as const }) };
   const kept = obstacle === null ? keepFile(resolver, own, refused?.failure) : null;
   if (kept !== null) {
     const isKept = ({ domain }: DomainReport) => kept.dns?.domains.includes(domain);
     const shown = report.map((each) => (isKept(each) ? each : notUsed(each, kept)));
-    return { dns: kept.dns, ownsDns: isOwn, served, domains: shown };
+    return { dns: kept.dns, ...owned, served, domains: shown };
   }
-  if (refused === null) return { dns, ownsDns: isOwn, served, domains: report };
+  if (refused === null) return { dns, ...owned, served, domains: report };
   // Without the daemon as a server, the settings may work.
-  if (dns === null || !isSame(dns, refused)) return { dns, ownsDns: isOwn, served: null, domains: report };
+  if (dns === null || !isSame(dns, refused)) return { dns, ...owned, served: null, domains: report };
   const reason = `with its DNS server, ${refused.lost.join(', ')} did not resolve on this host`;
   return {
     dns: null,
-    ownsDns: isOwn,
+    ...owned,
     served: null,
     domains: report.map((each) => notUsed(each, { state: 'refused', reason })),
   };

@@ -124,6 +124,8 @@ export interface Desired extends TunnelRoutes {
   readonly dns: DomainServers | null;
   /** True if the present DNS settings of the interface are ours. */
   readonly ownsDns: boolean;
+  /** Present if our files for the resolver stay as they are, because it must not be restarted. */
+  readonly keepsDnsFiles?: true;
   /** What the daemon of this host serves; null if nothing would use it. */
   readonly served: ServedNetwork | null;
   readonly domains: readonly DomainReport[];

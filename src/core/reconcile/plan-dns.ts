@@ -1,11 +1,11 @@
-import type { Actual, DropInProgram, FileResolver, LinkDnsSettings } from '../host-state/actual.ts';
+import type { Actual, FileResolver, LinkDnsSettings } from '../host-state/actual.ts';
 import { nameDropIn, readerOfFile, renderDropIns, settingsIn } from '../names/drop-in.ts';
 import { type DomainServers, formatServer } from '../names/split-dns.ts';
 import { added, type Change, type ChangeValue, removed, updated } from './change.ts';
 import type { Desired } from './desired.ts';
 import type { DnsFiles, SetDns, Step } from './step.ts';
 
-type WantedDns = Pick<Desired, 'link' | 'dns' | 'ownsDns'>;
+type WantedDns = Pick<Desired, 'link' | 'dns' | 'ownsDns' | 'keepsDnsFiles'>;
 
 const none = 'no domain is behind a route';
 
@@ -23,7 +23,7 @@ export function planDns(wanted: WantedDns, { dns: resolver, dnsFiles = {} }: Act
 
 /** The steps that take back settings which a host may still have. */
 export function planDnsRemoval(link: string, { dns, dnsFiles = {} }: Actual, reason: string): Step[] {
-  const files = removeFiles(link, dnsFiles, reason, dns);
+  const files = removeFiles(link, dnsFiles, reason);
   if (!dns) return files;
   if (dns.program === 'systemd-resolved') return dns.own ? [...files, reversal(link, dns.own, reason)] : files;
   return files.length > 0 ? files : [reloading(link, dns)];
@@ -42,24 +42,24 @@ function planSettings({ link, dns: wanted, ownsDns }: WantedDns, own: LinkDnsSet
 
 type Texts = Readonly<Record<string, string>>;
 
-function planFiles({ link, dns, ownsDns }: WantedDns, resolver: FileResolver, present: Texts): Step[] {
+function planFiles({ link, dns, ownsDns, keepsDnsFiles }: WantedDns, resolver: FileResolver, present: Texts): Step[] {
+  const isOfOther = (path: string) => readerOfFile(path) !== resolver.program;
+  const others = Object.fromEntries(Object.entries(present).filter(([path]) => isOfOther(path)));
+  const removals = removeFiles(link, others, 'another program resolves');
+  if (keepsDnsFiles) return removals;
   if (dns === null) {
     const isOwed = ownsDns && Object.keys(present).length === 0;
     if (isOwed) return resolver.unstartable === undefined ? [reloading(link, resolver)] : [];
-    return removeFiles(link, present, none, resolver);
+    return removeFiles(link, present, none);
   }
   const wanted = renderDropIns(resolver, link, dns);
-  const isOfOther = (path: string) => readerOfFile(path) !== resolver.program;
-  const others = Object.fromEntries(Object.entries(present).filter(([path]) => isOfOther(path)));
   const changed = Object.entries(wanted).filter(([path, text]) => present[path] !== text);
   const stale = Object.keys(present).filter((path) => !(path in wanted) && !isOfOther(path));
   const changes = [
     ...changed.map(([path, text]) => compareFiles(path, present[path], text)),
     ...stale.map((path) => removed('dns', path, settingsIn(present[path] ?? ''), 'the resolver does not need it')),
   ];
-  const removals = removeFiles(link, others, 'another program resolves');
-  const isFixed = resolver.unstartable !== undefined || resolver.trouble !== null;
-  if (changes.length === 0 || isFixed) return removals;
+  if (changes.length === 0 || resolver.trouble !== null) return removals;
   const texts = { ...Object.fromEntries(changed), ...withoutTexts(stale) };
   return [...removals, { do: 'set-dns', link, dns, files: { program: resolver.program, texts }, changes }];
 }
@@ -68,7 +68,7 @@ function planFiles({ link, dns, ownsDns }: WantedDns, resolver: FileResolver, pr
 function reloading(link: string, resolver: FileResolver): Step {
   const path = `${resolver.folder}/${nameDropIn(link)}`;
   const changes = [removed('dns', path, [], `${resolver.program} still uses it`)];
-  return { do: 'revert-dns', link, files: withoutFiles(resolver.program, [path], resolver), changes };
+  return { do: 'revert-dns', link, files: { program: resolver.program, texts: withoutTexts([path]) }, changes };
 }
 
 function compareFiles(path: string, before: string | undefined, text: string): Change {
@@ -79,18 +79,12 @@ function compareFiles(path: string, before: string | undefined, text: string): C
 }
 
 /** A step for each program that reads one of the files. */
-function removeFiles(link: string, present: Texts, reason: string, resolver?: Actual['dns']): Step[] {
+function removeFiles(link: string, present: Texts, reason: string): Step[] {
   const paths = Map.groupBy(Object.keys(present), readerOfFile);
   return [...paths].map(([program, own]) => ({
-    ...{ do: 'revert-dns', link, files: withoutFiles(program, own, resolver) },
+    ...{ do: 'revert-dns', link, files: { program, texts: withoutTexts(own) } },
     changes: own.map((path) => removed('dns', path, settingsIn(present[path] ?? ''), reason)),
   }));
-}
-
-function withoutFiles(program: DropInProgram, paths: readonly string[], resolver: Actual['dns']): DnsFiles {
-  const isRead = resolver && resolver.program !== 'systemd-resolved' && resolver.program === program;
-  const unstartable = isRead ? resolver.unstartable : undefined;
-  return { program, texts: withoutTexts(paths), ...(unstartable !== undefined && { unstartable }) };
 }
 
 function withoutTexts(paths: readonly string[]): DnsFiles['texts'] {

@@ -51,8 +51,6 @@ export interface DnsFiles {
   readonly program: DropInProgram;
   /** The text by path. Null removes the file. */
   readonly texts: Readonly<Record<string, string | null>>;
-  /** Why the program must not be restarted; absent if it may. */
-  readonly unstartable?: string;
 }
 
 /** True of a step that may fail, because the tunnel works without names. */

@@ -125,14 +125,19 @@ describe('our file for a resolver', () => {
     expect(planDns({ ...none, ownsDns: false }, bareHost)).toEqual([]);
   });
 
-  test('is not written to a program that could not start again, and is removed without a restart', () => {
+  test('is neither written nor removed for a program that must not be restarted, unless no domain is wanted', () => {
     const stuck = { dns: { ...resolver, unstartable: 'no' } };
+    const keeping = { ...wanted, keepsDnsFiles: true } as const;
     const damaged = { [path]: `${text}# not read yet\n` };
-    expect(planDns(wanted, { ...written, ...stuck, dnsFiles: damaged })).toEqual([]);
-    const files = { program: 'dnsmasq', texts: { [path]: null }, unstartable: 'no' };
+    expect(planDns(keeping, { ...written, ...stuck, dnsFiles: damaged })).toEqual([]);
+    expect(planDns({ ...keeping, dns: null }, { ...written, ...stuck })).toEqual([]);
+    const files = { program: 'dnsmasq', texts: { [path]: null } };
     expect(planDns({ ...wanted, dns: null }, { ...written, ...stuck })).toMatchObject([{ do: 'revert-dns', files }]);
     expect(planDns({ ...wanted, dns: null }, { ...bareHost, ...stuck })).toEqual([]);
     expect(planDnsRemoval('cpn0', { ...written, ...stuck }, 'taken back')).toMatchObject([{ do: 'revert-dns', files }]);
+    // The file of another program is not in use.
+    const [moved] = planDns(keeping, { ...written, dns: { ...stuck.dns, program: 'unbound' } });
+    expect(moved).toMatchObject({ do: 'revert-dns', files });
   });
 
   test('follows the host to another resolver', () => {

@@ -4,7 +4,7 @@ import type { FileResolver, LinuxProgram, OtherDomain } from '../../../core/host
 import { dropInFolders, findMark, nameDropIn, readDropIns } from '../../../core/names/drop-in.ts';
 import type { Address } from '../../../core/net/cidr.ts';
 import type { Run } from '../../process/run.ts';
-import { findActiveProgram, readDnsmasqArgs } from './active-program.ts';
+import { type ActiveProgram, findActive, findActiveProgram, readDnsmasqArgs } from './active-program.ts';
 import { findDnsmasqDomains, findDnsmasqFolders, findDomainsIn, readDnsmasqSettings } from './dnsmasq.ts';
 import { findNewer } from './fresh-settings.ts';
 import { findLocalResolver, readOfRoot, rootsFiles } from './resolvers.ts';
@@ -90,14 +90,13 @@ export async function findFileResolver(run: Run, link: string, own: readonly Add
   const mayBe = local === 'listening' || (local === 'silent' && Object.keys(dnsFiles).length > 0);
   const active = mayBe ? await findActiveProgram(run) : null;
   if (active === null) return { resolver: null, dnsFiles };
-  const { program, startedAt } = active;
+  const { program } = active;
   const reader = readers[program];
   const settings = await reader.read(run, name);
   if (settings === null) return { resolver: null, dnsFiles };
   const { folders, domains } = settings;
   const folder = folders.find((each) => dropInFolders[program].includes(each)) ?? null;
-  const newer = findNewer([...active.files, ...settings.files], startedAt);
-  const unstartable = newer && `${newer} changed after ${program} started; restart it: ${reader.restart}`;
+  const unstartable = describeNewer(active, settings);
   const settled = domains.map((domain): OtherDomain => ({ domain, link: null }));
   const others = [...settled, ...(folder === null ? [] : findOfNetworks(folder, link, reader))];
   const read = Object.entries(dnsFiles).filter(([path]) => dirname(path) === folder);
@@ -109,6 +108,18 @@ export async function findFileResolver(run: Run, link: string, own: readonly Add
     ...(unstartable !== null && { unstartable }),
   };
   return { resolver, dnsFiles };
+}
+
+/** Why a program that runs must not be restarted; null if it may be. */
+export async function findUnstartable(run: Run, program: LinuxProgram): Promise<string | null> {
+  const active = await findActive(run, program);
+  const settings = active && (await readers[program].read(run, ''));
+  return active && settings && describeNewer(active, settings);
+}
+
+function describeNewer({ program, startedAt, files }: ActiveProgram, settings: ReadSettings): string | null {
+  const newer = findNewer([...files, ...settings.files], startedAt);
+  return newer && `${newer} changed after ${program} started; restart it: ${readers[program].restart}`;
 }
 
 /** The time between two changes of a file. */

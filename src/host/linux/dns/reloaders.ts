@@ -1,9 +1,10 @@
-import { CommandFailed, MissingTool } from '../../../core/errors/index.ts';
+import { CommandFailed, MissingTool, ResolverNotRestarted } from '../../../core/errors/index.ts';
 import type { LinuxProgram } from '../../../core/host-state/actual.ts';
 import { dropInFolders } from '../../../core/names/drop-in.ts';
 import type { Reloader } from '../../drop-in-files.ts';
 import type { Run } from '../../process/run.ts';
 import { findActive, readDnsmasqArgs } from './active-program.ts';
+import { findUnstartable } from './file-resolver.ts';
 import { findNewer } from './fresh-settings.ts';
 import { findResolverSockets } from './resolvers.ts';
 
@@ -30,15 +31,20 @@ export function reloaderOf(run: Run, program: LinuxProgram): Reloader {
     await forgetStarts();
     await systemctl(findResolverSockets().length === 0 ? 'restart' : 'try-restart');
   };
+  const checked = (check: () => Promise<unknown>) => async () => {
+    const reason = await findUnstartable(run, program);
+    if (reason !== null) throw new ResolverNotRestarted(program, reason);
+    await check();
+  };
   switch (program) {
     case 'dnsmasq': {
-      const check = async () => run('dnsmasq', ['--test', ...((await readDnsmasqArgs(run)) ?? [])]);
+      const check = checked(async () => run('dnsmasq', ['--test', ...((await readDnsmasqArgs(run)) ?? [])]));
       // SIGHUP makes it read only hosts files and the like.
       return { mayUseFormer, check, reload: tryRestart, restore: revive };
     }
     case 'NetworkManager': {
       const [folder] = dropInFolders.NetworkManager;
-      const check = () => run('dnsmasq', ['--test', '--conf-file=/dev/null', `--conf-dir=${folder}`]);
+      const check = checked(() => run('dnsmasq', ['--test', '--conf-file=/dev/null', `--conf-dir=${folder}`]));
       // Restarts its dnsmasq (NM_MANAGER_RELOAD_FLAG_DNS_FULL); connections stay.
       const reload = () => run('nmcli', ['general', 'reload', 'dns-full']);
       return { mayUseFormer, check, reload, restore: reload };
@@ -46,7 +52,7 @@ export function reloaderOf(run: Run, program: LinuxProgram): Reloader {
     case 'unbound':
       return {
         mayUseFormer,
-        check: () => run('unbound-checkconf', []),
+        check: checked(() => run('unbound-checkconf', [])),
         reload: () => restart('try-reload-or-restart'),
         restore: revive,
       };

@@ -262,6 +262,7 @@ describe('a host with dnsmasq', () => {
       isRecent?: boolean;
       trouble?: string | null;
       unstartable?: string;
+      own?: null;
     }) => {
       const { dns } = simulated.actual;
       if (dns?.program === 'dnsmasq') simulated.actual = { ...simulated.actual, dns: { ...dns, ...change } };
@@ -410,6 +411,16 @@ describe('a host with dnsmasq', () => {
     await simulated.tools.store.write({ ...state, membership: { ...membership, map: changed } } as Joined);
     expect((await run(simulated))?.changes).toEqual([]);
     expect([text(), await reasons(simulated)]).toEqual([before, [null, 'user=x']]);
+    // Not even a damaged one, or one in a folder that its settings no longer name.
+    const damaged = before?.replaceAll('127.77.0', '192.0.2') ?? '';
+    simulated.actual = { ...simulated.actual, dnsFiles: { [path]: damaged } };
+    set({ own: null, trouble: 'user=x' });
+    expect((await run(simulated))?.changes).toEqual([]);
+    expect([text(), await reasons(simulated)]).toEqual([damaged, ['user=x', 'user=x']]);
+    const { options, ...rest } = await simulated.state();
+    await simulated.tools.store.write({ ...rest, options: { ...options, dns: false } } as Joined);
+    await run(simulated);
+    expect(text()).toBeUndefined();
   });
 
   it('keeps the state of a network that is left until the removal of its file was read', async () => {
