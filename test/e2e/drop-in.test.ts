@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { appendFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join as path } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Daemon, startDaemon } from '../lab/daemon.ts';
@@ -199,14 +199,15 @@ describe.each([
     expect(await resolver.query('www.example')).toEqual(['192.0.2.80']);
     await writeFile(site, text);
     await resolver.restart();
-    await laptop.cpn(['reconcile']);
+    // A pass of the daemon follows in half a minute.
+    if (kind !== 'dnsmasq') await laptop.cpn(['reconcile']);
     await resolvesAll();
     expect(await resolver.reloads()).toHaveLength(reloads.length + 1);
   });
 
   it('need not be restarted by cpn after a restart by hand', async () => {
     const reloads = await resolver.reloads();
-    await appendFile(path(laptop.etcDir, folder, 'site.conf'), '# changed\n');
+    await laptop.exec(['touch', `/etc/${folder}/site.conf`]);
     const { stderr } = await laptop.cpn(['set', '--no-dns']);
     expect(stderr).toContain(
       `in use until the program restarts: /etc/${folder}/site.conf changed after ${kind} started`,

@@ -138,8 +138,8 @@ export async function queryServer(host: Host, server: string, name: string, type
   return JSON.parse(stdout);
 }
 
-/** Milliseconds. A file that changed less before the start counts as newer. */
-const untilOld = 2_100;
+/** Milliseconds. The dnsmasq of NetworkManager counts as started earlier by up to 500. */
+const untilOld = 600;
 
 /** In microseconds since the boot. */
 const startOfProcess = `echo "$(cut -d ' ' -f 22 "/proc/$(cat /run/resolver.pid)/stat")0000"`;

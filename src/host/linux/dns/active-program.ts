@@ -11,6 +11,9 @@ const programs: readonly LinuxProgram[] = ['NetworkManager', 'dnsmasq', 'unbound
 
 const networkManagerPid = '/run/NetworkManager/dnsmasq.pid';
 
+/** Milliseconds. dnsmasq writes this file after it read its settings. */
+const pidFileDelay = 500;
+
 /** A program whose unit is active. */
 export interface ActiveProgram {
   readonly program: LinuxProgram;
@@ -96,7 +99,7 @@ function findStart(block: string): number {
 function timeOfPidFile(): number {
   const time = statSync(networkManagerPid, { throwIfNoEntry: false })?.ctimeMs ?? 0;
   // A time that was wrong.
-  return time > Date.now() ? 0 : time;
+  return time > Date.now() ? 0 : time - pidFileDelay;
 }
 
 /**

@@ -9,7 +9,7 @@ type DnsmasqSetting = readonly [name: string, value: string];
 interface DnsmasqSettings {
   readonly settings: readonly DnsmasqSetting[];
   readonly isWhole: boolean;
-  /** The files that they are in. */
+  /** Without a `servers-file`: an error in it is only logged, and does not prevent a start. */
   readonly files: readonly string[];
 }
 
@@ -100,20 +100,22 @@ export function readDnsmasqSettings(argv: readonly string[], files: SettingsFile
   const settings = readOptions(argv.slice(1));
   if (!settings.some(([name]) => name === 'conf-file')) settings.push(['conf-file', usualFile]);
   const visited = new Set<string>();
+  const strict: string[] = [];
   let isWhole = true;
   // A blocklist has several 100,000 lines. The loop also visits the settings that it appends.
   for (const [name, value] of settings) {
     if (name === 'conf-script') isWhole = false;
     for (const path of listFiles([name, value], files)) {
       if (visited.has(path)) continue;
-      if (visited.size >= mostFiles) return { settings, isWhole: false, files: [...visited] };
+      if (visited.size >= mostFiles) return { settings, isWhole: false, files: strict };
       visited.add(path);
+      if (name !== 'servers-file') strict.push(path);
       const text = files.read(path);
       if (text === '' && name !== 'conf-dir' && ![usualFile, '/dev/null'].includes(value)) isWhole = false;
       for (const line of text.split('\n')) settings.push(...readLine(line));
     }
   }
-  return { settings, isWhole, files: [...visited] };
+  return { settings, isWhole, files: strict };
 }
 
 function listFiles([name, value]: DnsmasqSetting, files: SettingsFiles): string[] {

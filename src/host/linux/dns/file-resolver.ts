@@ -6,7 +6,7 @@ import type { Address } from '../../../core/net/cidr.ts';
 import type { Run } from '../../process/run.ts';
 import { type ActiveProgram, findActive, findActiveProgram, readDnsmasqArgs } from './active-program.ts';
 import { findDnsmasqDomains, findDnsmasqFolders, findDomainsIn, readDnsmasqSettings } from './dnsmasq.ts';
-import { findNewer } from './fresh-settings.ts';
+import { findNewer, isFromFuture } from './fresh-settings.ts';
 import { findLocalResolver, readOfRoot, rootsFiles } from './resolvers.ts';
 import { findUnboundFolders, findZonesIn, readUnboundSettings } from './unbound.ts';
 
@@ -119,7 +119,11 @@ export async function findUnstartable(run: Run, program: LinuxProgram): Promise<
 
 function describeNewer({ program, startedAt, files }: ActiveProgram, settings: ReadSettings): string | null {
   const newer = findNewer([...files, ...settings.files], startedAt);
-  return newer && `${newer} changed after ${program} started; restart it: ${readers[program].restart}`;
+  if (newer === null) return null;
+  const { restart } = readers[program];
+  return isFromFuture(newer)
+    ? `the time of the last change of ${newer} is in the future; correct it: touch ${newer}; then ${restart}`
+    : `${newer} changed after ${program} started; restart it: ${restart}`;
 }
 
 /** The time between two changes of a file. */

@@ -2,8 +2,8 @@ import { lstatSync, statSync } from 'node:fs';
 import { findMark } from '../../../core/names/drop-in.ts';
 import { readOfRoot } from './resolvers.ts';
 
-/** Milliseconds. The clock may be set in small steps, and a resolver reads its settings late. */
-const tolerance = 2_000;
+/** Milliseconds. The clock that gives files their times ticks up to 10 ms apart. */
+const tolerance = 20;
 
 /**
  * The first path that changed after a resolver started; null without any. Only settings that it
@@ -14,6 +14,11 @@ const tolerance = 2_000;
  */
 export function findNewer(paths: readonly string[], startedAt: number): string | null {
   return paths.find((path) => changedAt(path) > startedAt - tolerance && findMark(readOfRoot(path)) === null) ?? null;
+}
+
+/** True if the clock was ahead when the file changed: no start is later then. */
+export function isFromFuture(path: string): boolean {
+  return changedAt(path) > Date.now() + tolerance;
 }
 
 /** No program can set this time, unlike the time of modification. */

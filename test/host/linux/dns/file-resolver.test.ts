@@ -75,6 +75,12 @@ test('domains with servers, or answers, of their own', () => {
   expect(findDnsmasqDomains(settings)).toEqual(['first.example', ...domains]);
 });
 
+test('dnsmasq starts with errors in a file of servers alone', () => {
+  const texts = { '/etc/dnsmasq.conf': 'conf-file=/etc/more\nservers-file=/etc/servers\n', '/etc/more': 'user=x\n' };
+  const settings = readDnsmasqSettings(['dnsmasq'], filesOf({ ...texts, '/etc/servers': 'server=192.0.2.1\n' }));
+  expect(settings.files).toEqual(['/etc/dnsmasq.conf', '/etc/more']);
+});
+
 test('the domains of dnsmasq include those of a blocklist with 300,000 lines', () => {
   const files = filesOf({ '/etc/dnsmasq.conf': 'address=/ads.example/\n'.repeat(300_000) });
   const settings = readDnsmasqSettings(['dnsmasq', '-S', '/first.example/192.0.2.1'], files);
