@@ -50,8 +50,10 @@ export async function cleanUp(tools: Tools, state: State): Promise<State> {
   const stuck = explainHosts({ hosts: null }, actual);
   if (stuck !== null) tools.warn(`the names of the peers of ${state.interface} stay in the hosts file: ${stuck}`);
   let [namesStay, dnsStays] = [stuck !== null, false];
-  const names = state.ownsDns && !foreign ? planDnsRemoval(state.interface, actual, 'taken back') : [];
-  for (const step of [...names, ...planCleanup([...link, ...rules, ...own], actual)]) {
+  const names = state.ownsDns ? planDnsRemoval(state.interface, actual, 'taken back') : [];
+  // A file is ours even if the interface belongs to another program.
+  const ownNames = names.filter((step) => !foreign || (step.do === 'revert-dns' && step.files !== undefined));
+  for (const step of [...ownNames, ...planCleanup([...link, ...rules, ...own], actual)]) {
     if (await applyStep(tools, step)) continue;
     if (step.do === 'remove-hosts') namesStay = true;
     if (step.do === 'revert-dns') dnsStays = true;

@@ -11,7 +11,7 @@ import { settingsOf } from '../../../../src/core/reconcile/plan-dns.ts';
 import type { Step } from '../../../../src/core/reconcile/step.ts';
 import { noNotes } from '../../../../src/store/notes.ts';
 import type { Joined } from '../../../../src/store/state/state.ts';
-import { address, bare, dialled, options, peer, prefix } from '../../../core/samples.ts';
+import { address, bare, dialled, keyPair, options, peer, prefix } from '../../../core/samples.ts';
 import { simulate } from '../../../core/simulate.ts';
 import { joinedTo, mapAt } from '../../joined-state.ts';
 import { SimulatedHost } from '../../simulated-host.ts';
@@ -380,6 +380,20 @@ describe('a host with dnsmasq', () => {
     simulated.seconds += 601;
     await run(simulated);
     expect(Object.keys(simulated.actual.dnsFiles ?? {})).toEqual([path]);
+  });
+
+  it('loses it with the network, also if another program has the interface', async () => {
+    const { simulated } = await startDnsmasq();
+    await run(simulated);
+    const { link, device } = simulated.actual;
+    const foreign = {
+      link: link && { ...link, alias: 'of another program' },
+      device: device && { ...device, publicKey: keyPair(77).publicKey },
+    };
+    simulated.actual = { ...simulated.actual, ...foreign };
+    await takeDown(simulated.tools);
+    expect([simulated.actual.link, simulated.actual.dnsFiles]).toEqual([foreign.link, {}]);
+    expect(await simulated.state()).not.toHaveProperty('ownsDns');
   });
 
   it('is taken back later if it could not be removed', async () => {
