@@ -3,6 +3,7 @@ import { CpnError, NotRotated, RotationPending, Unreachable } from '../../core/e
 import { isFresh } from '../../core/health/peer-health.ts';
 import type { Peer } from '../../core/map/model.ts';
 import { listOwnPeer } from '../../core/map/own-peer.ts';
+import { isNamesStep } from '../../core/reconcile/step.ts';
 import type { ConfirmingPeerKey, Joined, Rotation } from '../../store/state/state.ts';
 import { applySteps } from '../reconcile/apply.ts';
 import type { ConfirmOptions } from '../reconcile/await-confirmation.ts';
@@ -169,11 +170,14 @@ async function checkRefusal(
   throw error;
 }
 
-/** Applies an evaluation without observing again: every moment counts. */
+/**
+ * Applies an evaluation without observing again, and without names, which take seconds: every
+ * moment counts. The next pass applies and records them.
+ */
 async function applyDirectly(tools: Tools, planned: Evaluation): Promise<void> {
   const { state, config } = planned;
   const { interface: link } = state;
-  await applySteps(tools, planned);
+  await applySteps(tools, { ...planned, steps: planned.steps.filter((step) => !isNamesStep(step)) });
   if ((await tools.store.readConfig(link)) !== config) await tools.store.writeConfig(link, config);
 }
 

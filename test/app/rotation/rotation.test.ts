@@ -84,6 +84,24 @@ describe('a new key', () => {
     expect(simulated.steps).toMatchObject([{ do: 'configure-device', peers: [] }]);
   });
 
+  it('is in use, or the old one again, without a change of names, which the next pass makes and records', async () => {
+    const simulated = await startUp();
+    const settings = { own: null, isRecent: false, folder: '/etc/dnsmasq.d', trouble: null, others: [] };
+    const found = { dns: { program: 'dnsmasq', ...settings, isServing: true }, dnsFiles: {} } as const;
+    // After the pass before the rotation.
+    simulated.service.onRegisterKey = async () => {
+      simulated.actual = { ...simulated.actual, ...found };
+      return true;
+    };
+    simulated.tools.host.resolve = async () => [self.address];
+    const [report] = await rotateKeys(simulated.tools, undefined);
+    expect(report?.failure).toMatchObject({ name: 'NotRotated' });
+    expect(simulated.steps.filter((step) => step.do.endsWith('-dns'))).toEqual([]);
+    await reconcileNetworks(simulated.tools);
+    expect(Object.keys(simulated.actual.dnsFiles ?? {})).toEqual(['/etc/dnsmasq.d/cpn-cpn0.conf']);
+    expect(await simulated.state()).toHaveProperty('ownsDns', true);
+  });
+
   it('is on the disk before the control plane receives it', async () => {
     const simulated = await startUp();
     letAnswer(simulated, 2);
