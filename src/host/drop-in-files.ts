@@ -1,6 +1,6 @@
 import { lstat, mkdir, readFile, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { CommandFailed, CpnError, DiskFailed } from '../core/errors/index.ts';
+import { CommandFailed, CpnError, DiskFailed, expectCpnError, ResolverNotRestored } from '../core/errors/index.ts';
 import { findMark } from '../core/names/drop-in.ts';
 import type { DnsFiles } from '../core/reconcile/step.ts';
 import { renameInto, syncFolder } from './rename-into.ts';
@@ -42,9 +42,11 @@ export async function writeDropIns(texts: Texts, reloader: Reloader | null): Pro
     await reloader?.reload();
     await placeAll(texts);
   } catch (error) {
-    await placeAll(before);
-    if (isTouched) await reloader?.restore().catch(ignoreFailure);
-    throw error;
+    const failures = [
+      await attempt(() => placeAll(before)),
+      isTouched && reloader !== null ? await attempt(reloader.restore) : null,
+    ].filter((failure) => failure !== null);
+    throw failures.length > 0 && error instanceof CpnError ? new ResolverNotRestored(error, failures) : error;
   }
 }
 
@@ -58,27 +60,21 @@ export async function removeDropIns({ texts }: Pick<DnsFiles, 'texts'>, reloader
   for (const path of Object.keys(texts)) await readOwn(path);
   await placeAll(texts);
   if (reloader === null || !(await reloader.mayUseFormer())) return;
-  const failure = await tryReload(reloader);
+  const failure = await attempt(() => reloader.check().then(reloader.reload));
   if (failure === null) return;
   const paths = Object.keys(texts).join(', ');
   const problem = `${paths} is removed, but in use until the program restarts: ${failure}`;
   throw new CommandFailed('reading the settings of DNS again', null, problem);
 }
 
-/** Returns why the program did not read its settings; null if it did. */
-async function tryReload({ check, reload }: Reloader): Promise<string | null> {
+/** Returns why it failed; null if it did not. */
+async function attempt(work: () => Promise<unknown>): Promise<string | null> {
   try {
-    await check();
-    await reload();
+    await work();
     return null;
   } catch (error) {
-    ignoreFailure(error);
-    return (error as CpnError).message;
+    return expectCpnError(error).message;
   }
-}
-
-function ignoreFailure(error: unknown): void {
-  if (!(error instanceof CpnError)) throw error;
 }
 
 function mapTexts(texts: Texts, map: (text: string) => string): Texts {

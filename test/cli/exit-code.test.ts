@@ -14,6 +14,7 @@ const cases: [number, Error][] = [
   [1, new errors.BadReply('https://x', 'is not JSON', 'look')],
   [1, new errors.NotConverged('cpn0', [])],
   [1, new errors.ResolverNotRestarted('dnsmasq', '/etc/dnsmasq.conf changed after dnsmasq started')],
+  [1, new errors.ResolverNotRestored(new errors.CommandFailed('dnsmasq', 1, 'no'), ['it did not start'])],
   [1, new errors.FileNotTakenBack('cpn0', '/etc/dnsmasq.d/cpn-cpn0.conf', 'dnsmasq', true)],
   [1, new errors.NotConfirmed('cpn0', { revision: '"7"', loss: null, again: 'changed', withinMs: 20_000 })],
   [1, new errors.Unconfirmed('https://x', 'lists no other peer', 30)],

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
@@ -74,6 +74,31 @@ describe('a file for a resolver', () => {
     expect(await readFile(path, 'utf8')).toBe(`${mark}former`);
     expect(await readdir(folder)).toEqual(['cpn-cpn0.conf']);
     expect(seen.slice(-2)).toEqual(['reload new', 'restore former']);
+  });
+
+  it('that breaks the program names both failures if it does not start again', async () => {
+    const breaking = {
+      ...reloader({ fails: 'reload' }),
+      restore: () => Promise.reject(new CommandFailed('a', 1, 'b')),
+    };
+    await expect(writeDropIns({ [path]: text }, breaking)).rejects.toThrow(
+      'reload exited with 1: no; then, with its former files: a exited with 1: b',
+    );
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it('that cannot be taken back does not keep the program from its start', async () => {
+    const texts = { [path]: text };
+    const breaking = reloader({ fails: 'reload' });
+    const reload = async () => {
+      await rm(path);
+      await mkdir(join(path, 'folder'), { recursive: true });
+      await breaking.reload();
+    };
+    await expect(writeDropIns(texts, { ...breaking, reload })).rejects.toThrow(
+      /reload exited.*; then, with its former/,
+    );
+    expect(seen.at(-1)).toBe('restore none');
   });
 
   it('is not written over, nor removed, if it is of another program', async () => {

@@ -200,6 +200,16 @@ export class ResolverNotRestarted extends CpnError {
   }
 }
 
+/** A resolver did not take our files, and perhaps does not run with its former ones. */
+export class ResolverNotRestored extends CpnError {
+  override readonly name = 'ResolverNotRestored';
+
+  constructor(cause: CpnError, failures: readonly string[]) {
+    const problem = `${cause.message}; then, with its former files: ${failures.join('; ')}`;
+    super(problem, { facts: { failures }, cause });
+  }
+}
+
 /** A network assigns an address that would cut this host off. */
 export class AddressRefused extends CpnError {
   override readonly name = 'AddressRefused';
