@@ -280,6 +280,11 @@ describe.each([
       expect(stderr).toContain(`cpn0 is not left completely: ${kind} still uses /etc/${folder}/cpn-cpn0.conf`);
     }
     expect(await resolver.reloads()).toEqual(reloads);
+    for (const command of ['status', 'doctor']) {
+      const { stdout } = await laptop.cpn([command], { allowFailure: true });
+      expect(stdout).toContain(`${kind} may still use /etc/${folder}/cpn-cpn0.conf, which is removed`);
+      expect(stdout).toContain(`/etc/${folder}/broken.conf changed after ${kind} started; restart it: `);
+    }
     await join(office, laptop);
     const reason = expect.stringContaining(`/etc/${folder}/broken.conf changed after ${kind} started; restart it: `);
     await eventually('the daemon could not write the file', async () =>

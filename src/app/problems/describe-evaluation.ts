@@ -34,6 +34,7 @@ import {
   findForeignRouteProblems,
   findHostsProblem,
   findLanProblems,
+  findLeftFiles,
   findPinProblems,
   findRefusedDomains,
   findSkippedPeers,
@@ -147,6 +148,7 @@ export function describeEvaluation(
       problem('session-kept', { interface: link, from, to, address: state.membership.peer.address }),
     ),
     ...(state.enabled ? [...findHostsProblem(evaluation), ...findRefusedDomains(evaluation)] : []),
+    ...findLeftFiles(evaluation),
     ...domains.flatMap(({ domain, servers, state: is }) => {
       const failure = is === 'silent' || is === 'failing' ? failureOf(domain, dnsFailures) : undefined;
       if (failure === undefined) return [];

@@ -6,6 +6,7 @@ import { routeDnsOf } from '../../core/names/route-dns.ts';
 import { covers } from '../../core/net/cidr.ts';
 import { describeDifference, findPinMismatches } from '../../core/pins/pin-mismatch.ts';
 import { type Problem, problem } from '../../core/problems/problem.ts';
+import { planDnsRemoval } from '../../core/reconcile/plan-dns.ts';
 import { explainHosts } from '../../core/reconcile/plan-hosts.ts';
 import { findForeignRoutes } from '../../core/routing/own-routes.ts';
 import { assignedRoutes } from '../../core/routing/topology/route-owner.ts';
@@ -70,6 +71,23 @@ export function findRefusedDomains({ state, desired }: Pick<Evaluation, 'state' 
       ? []
       : [problem('domain-refused', { interface: state.interface, domain, reason })],
   );
+}
+
+/** Reports our files that a resolver reads, or may still use, after they were to be removed. */
+export function findLeftFiles({ state, actual }: Pick<Evaluation, 'state' | 'actual'>): Problem[] {
+  const { interface: link, enabled, options, ownsDns } = state;
+  const resolver = actual.dns?.program === 'systemd-resolved' ? null : actual.dns;
+  // The pass of a network that is up tries again, unless the resolver must not be restarted.
+  if (!ownsDns || (enabled && (options.dns || resolver?.unstartable === undefined))) return [];
+  return planDnsRemoval(link, actual, 'taken back').flatMap((step) => {
+    if (step.do !== 'revert-dns' || step.files === undefined) return [];
+    const { program, texts } = step.files;
+    const paths = Object.keys(texts);
+    const reader = resolver?.program === program ? resolver : null;
+    const facts = { interface: link, path: paths.join(', '), program, is_down: !enabled };
+    const is_there = paths.some((path) => path in (actual.dnsFiles ?? {}));
+    return problem('dns-file-left', { ...facts, is_there, reason: reader?.unstartable ?? reader?.trouble ?? null });
+  });
 }
 
 export function findHostsProblem({ state, desired, actual }: Evaluation): Problem[] {

@@ -42,6 +42,7 @@ function listExamined({ link, network }: ExaminedNames, heard: string | null): r
       codes: ['route-foreign'],
       ...{ subject: 'network', checked: `routes into ${link} that do not belong to its network`, well: 'none' },
     },
+    { codes: ['dns-file-left'], subject: 'dns', checked: `files of ${link} for a resolver`, well: null },
     { codes: ['names-port-taken'], subject: 'dns', checked: `the name server of ${link}`, well: null },
     { codes: ['peer-hidden'], subject: 'network', checked: `peers with an address of this host`, well: null },
     { codes: ['key-held'], subject: 'network', checked: `the age of the key of ${link}`, well: null },

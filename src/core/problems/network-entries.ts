@@ -38,6 +38,16 @@ const portTaken = ({ interface: link, port, holder: by, holder_network }: PortFa
   );
 
 /** Problems of a network on this host as a whole, and of this host in it. */
+/** A file of ours for a resolver that is no longer wanted. */
+interface LeftFileFacts {
+  readonly path: string;
+  readonly program: string;
+  readonly is_there: boolean;
+  /** What prevents the removal, and what to type; null if the attempt alone shows it. */
+  readonly reason: string | null;
+  readonly is_down: boolean;
+}
+
 export const networkEntries = {
   'state-unreadable': entry<{ error: string }>({
     title: 'the network cannot be evaluated',
@@ -272,6 +282,17 @@ export const networkEntries = {
     remedy: ({ address, port }) => describeHeldNamesPort(address, port).remedy,
     // The table of domains has it.
     isWarning: false,
+  }),
+  'dns-file-left': entry<LeftFileFacts>({
+    title: 'a file for a resolver was not taken back',
+    severity: 'problem',
+    summary: ({ path }) => `${path} was not taken back`,
+    text: ({ path, program, is_there }) =>
+      is_there ? `${path} is left, which ${program} reads` : `${program} may still use ${path}, which is removed`,
+    remedy: ({ interface: link, reason, is_down }) => {
+      const again = is_down ? [`"cpn down ${link}", or "cpn leave ${link}", tries again`] : [];
+      return [...(reason === null ? [] : [reason]), ...again].join('; then ');
+    },
   }),
   'dns-ignored': entry<{ service: string; servers: readonly string[] }>({
     title: 'the resolvers of the network are not used',

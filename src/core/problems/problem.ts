@@ -64,7 +64,7 @@ export function toWarnings(problems: readonly Problem[]): string[] {
   return problems.filter(({ isWarning }) => isWarning).map(toSentence);
 }
 
-const ofDeleted: readonly ProblemCode[] = ['network-deleted', 'config-left'];
+const ofDeleted: readonly ProblemCode[] = ['network-deleted', 'config-left', 'dns-file-left'];
 /** What follows from an interface that is up. */
 const ofInterface: readonly ProblemCode[] = [
   ...(['interface-missing', 'drift', 'port-mismatch', 'key-held', 'secret-mismatch', 'peer-hidden'] as const),

@@ -44,6 +44,10 @@ export const samples: { readonly [Code in ProblemCode]: FactsOf<Code> } = {
   'domain-failing': { ...link, domain: 'corp.example', servers: ['192.168.50.53'], failure: 'REFUSED' },
   'domain-silent': { ...link, domain: 'corp.example', servers: ['192.168.50.53'] },
   'names-port-taken': { ...link, address: '10.77.0.2', port: 553 },
+  'dns-file-left': {
+    ...{ ...link, path: '/etc/dnsmasq.d/cpn-cpn0.conf', program: 'dnsmasq', is_there: false, is_down: true },
+    reason: '/etc/dnsmasq.conf changed after dnsmasq started; restart it: systemctl restart dnsmasq',
+  },
   'dns-ignored': { ...link, service, servers: ['10.77.0.53'] },
   'config-remark': { ...link, service, remark: 'PostUp is not used' },
   'pin-mismatch': {

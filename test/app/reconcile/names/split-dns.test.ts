@@ -396,15 +396,28 @@ describe('a host with dnsmasq', () => {
     expect(await simulated.state()).not.toHaveProperty('ownsDns');
   });
 
-  it('is taken back later if it could not be removed', async () => {
-    const { simulated } = await startDnsmasq();
+  it('is taken back later if it could not be removed, as the status shows', async () => {
+    const { simulated, set } = await startDnsmasq();
+    const left = async () => {
+      const evaluation = await evaluateNetwork(simulated.tools, await simulated.state());
+      return describeEvaluation(evaluation, noNotes, 0).warnings.filter((each) => each.includes(path));
+    };
+    expect(await left()).toEqual([]);
     await run(simulated);
     simulated.refusesStep = (step) => step.do === 'revert-dns';
     await takeDown(simulated.tools);
     expect(await simulated.state()).toMatchObject({ ownsDns: true });
+    const again = '"cpn down cpn0", or "cpn leave cpn0", tries again';
+    expect(await left()).toEqual([`${path} is left, which dnsmasq reads; ${again}`]);
+    // The file is removed, but not read.
+    simulated.actual = { ...simulated.actual, dnsFiles: {} };
+    set({ unstartable: '/etc/x changed after dnsmasq started; restart it: systemctl restart dnsmasq' });
+    expect(await left()).toEqual([
+      `dnsmasq may still use ${path}, which is removed; /etc/x changed after dnsmasq started; restart it: systemctl restart dnsmasq; then ${again}`,
+    ]);
     simulated.refusesStep = () => false;
     await takeDown(simulated.tools);
-    expect(simulated.actual.dnsFiles).toEqual({});
+    expect([await left(), simulated.actual.dnsFiles]).toEqual([[], {}]);
     expect(await simulated.state()).not.toHaveProperty('ownsDns');
   });
 
