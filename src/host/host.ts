@@ -151,6 +151,14 @@ export interface NameServing {
    * @throws NamesNotServed if the address or the port is not available
    */
   serveNames?(at: { readonly address: Address; readonly source: Address }, answer: Answerer): Promise<NameServer>;
+  /**
+   * Lets unbound query servers again that did not answer it. After a minute without an answer, it
+   * sends a server no query for up to 15 minutes (infra-host-ttl).
+   *
+   * @throws CommandFailed without its remote control
+   * @throws MissingTool
+   */
+  retryUnbound?(): Promise<void>;
 }
 
 /** Finds the answer to a question, or the servers that have it. */

@@ -200,6 +200,7 @@ export class SimulatedHost {
       countSent: async () => this.sent,
       conflictingProcesses: async () => ['NetworkManager (pid 7)'],
       foreignSocket: async () => null,
+      retryUnbound: async () => {},
       serveNames: async ({ address }, answer) => {
         this.served = { address, answer };
         this.actual = { ...this.actual, dns: this.actual.dns ? { ...this.actual.dns, isServing: true } : null };

@@ -150,6 +150,24 @@ describe.each([
     );
   });
 
+  it.runIf(kind === 'unbound')('queries a daemon that was down for long, once it is back', async () => {
+    const impatient = path(laptop.etcDir, folder, 'impatient.conf');
+    // With the default of 120,000 ms, it gives up after a minute.
+    await writeFile(impatient, 'server:\n  infra-cache-max-rtt: 1000\n');
+    await resolver.restart();
+    const reloads = await resolver.reloads();
+    await daemon.stop();
+    for (let round = 0; round < 4; round += 1) {
+      const names = [`${round}.office.cpn.internal`, `${round}.corp.lan`, `${round}.third.lan`, reverse];
+      await Promise.all(names.map((each) => resolver.query(each)));
+    }
+    daemon = await startDaemon(laptop);
+    await resolvesAll();
+    expect(await resolver.reloads()).toEqual(reloads);
+    await rm(impatient);
+    await resolver.restart();
+  });
+
   it('believes a server behind a route only about its own names', async () => {
     await eventually('a name behind the route resolves', async () =>
       expect(await resolver.query('cname.corp.lan')).toEqual(['198.51.100.66']),

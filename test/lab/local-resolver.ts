@@ -69,6 +69,7 @@ const kinds = {
         ...['  pidfile: "/run/resolver.pid"', '  private-address: 192.168.0.0/16', '  use-syslog: no'],
         ...['  logfile: "/run/resolver.log"', 'forward-zone:', '  name: "."', `  forward-addr: ${server}`],
         ...['forward-zone:', '  name: "second.example."', `  forward-addr: ${server}`],
+        ...['remote-control:', '  control-enable: yes', '  control-interface: "/run/unbound.ctl"'],
         ...['include-toplevel: "/etc/unbound/unbound.conf.d/*.conf"', ''],
       ].join('\n'),
       'unbound/unbound.conf.d/README': '',
@@ -192,7 +193,10 @@ export async function startLocalResolver(host: Host, kind: LocalResolverKind, se
     await mkdir(join(run, 'NetworkManager'), { recursive: true });
     await symlink('/run/resolver.pid', join(run, 'NetworkManager/dnsmasq.pid'));
   }
-  if (checker) await addTool(host, checker, `${refusing}exec ${ofUnbound(checker)} "$@"\n`);
+  if (checker) {
+    await addTool(host, checker, `${refusing}exec ${ofUnbound(checker)} "$@"\n`);
+    await addTool(host, 'unbound-control', `#!/bin/sh\nexec ${ofUnbound('unbound-control')} "$@"\n`);
+  }
   await exposeTools(host);
   const resolver = new LocalResolver(host);
   await resolver.refuseFiles(false);

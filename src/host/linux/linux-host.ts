@@ -109,6 +109,9 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Require
     countSent,
     portStates: (link, port, links) => readPortStates(run, parseLinkName(link), port, links),
     conflictingProcesses: findConflictingProcesses,
+    retryUnbound: async () => {
+      await run('unbound-control', ['flush_infra', 'all']);
+    },
     serveNames: async ({ address, source }, answer) => {
       // Only the daemon needs it, and loading it takes milliseconds.
       const { serveNames } = await import('../name-server/serve-names.ts');

@@ -34,6 +34,7 @@ export const remedies = {
   resolvectl: 'it is part of systemd-resolved: apt install systemd-resolved',
   dnsmasq: 'install it: apt install dnsmasq',
   nmcli: 'it is part of NetworkManager: apt install network-manager',
+  'unbound-control': 'it is part of unbound: apt install unbound',
   'unbound-checkconf': 'it is part of unbound: apt install unbound',
   journalctl: 'it is part of systemd',
   sh: 'it is part of every Unix',

@@ -68,7 +68,9 @@ export class NameListener implements PassListener {
     this.#forwarded = served.forwarded;
     this.#build(membership.map, labels, served.label);
     this.#source = evaluation.desired.config.address.address;
+    const hasServed = this.#server !== null;
     await this.#start(served.address, this.#source);
+    if (!hasServed && this.#server !== null && evaluation.actual.dns?.program === 'unbound') await this.#retryUnbound();
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -120,6 +122,15 @@ export class NameListener implements PassListener {
       const failure = expectCpnError(error);
       this.#transitions.update(failure);
       await this.#noteTaken(failure.facts.code === 'EADDRINUSE' ? address : null);
+    }
+  }
+
+  /** An unbound without remote control queries this server later. */
+  async #retryUnbound(): Promise<void> {
+    try {
+      await this.#tools.host.retryUnbound?.();
+    } catch (error) {
+      expectCpnError(error);
     }
   }
 
