@@ -176,6 +176,7 @@ const TABLE: readonly Rule[] = [
         'src/control-plane/paths/',
         'src/control-plane/store/',
         'src/control-plane/audit/',
+        'src/control-plane/oidc/',
         'fastify',
         'fastify-type-provider-zod',
         'lru-cache',
@@ -252,11 +253,20 @@ const TABLE: readonly Rule[] = [
     may: [...CONTROL_PLANE, 'src/control-plane/service/*', 'src/control-plane/store/*'],
     types: ['src/control-plane/health/', 'pino'],
   },
+  // Logins at an issuer of OpenID Connect.
+  {
+    files: 'src/control-plane/oidc/',
+    may: [
+      ...[...CONTROL_PLANE, 'src/control-plane/service/*', 'src/control-plane/service/accounts/', ...STORE_ROOMS],
+      ...['src/control-plane/domain/', 'jose', 'openid-client'],
+    ],
+    types: ['pino'],
+  },
   {
     files: 'src/control-plane/push/',
     may: [...CONTROL_PLANE, 'src/control-plane/domain/', ...STORE_ROOMS, 'lru-cache', 'zod'],
   },
-  { files: 'src/control-plane/domain/', may: [...CONTROL_PLANE, '@fastify/rate-limit', 'any-ascii'] },
+  { files: 'src/control-plane/domain/', may: [...CONTROL_PLANE, '@fastify/rate-limit', 'any-ascii', 'tweetnacl'] },
   { files: 'src/control-plane/store/*', may: STORE },
   { files: 'src/control-plane/store/accounts/', may: [...STORE, 'src/control-plane/store/*'] },
   { files: 'src/control-plane/store/peers/', may: [...STORE, 'src/control-plane/store/*'] },

@@ -102,7 +102,7 @@ export async function send(method: string, path: string, options: RequestOptions
     return response;
   }
   const refusal: Partial<Refusal> | null = await response.json().catch(() => null);
-  if (response.status === 401 && path !== loginPath) {
+  if (response.status === 401 && !loginPaths.includes(path)) {
     const later = readSessionKey();
     // Another session began meanwhile, in this window or another.
     if (later !== null && later !== key) {
@@ -118,6 +118,9 @@ export async function send(method: string, path: string, options: RequestOptions
 }
 
 export const loginPath = 'api/auth/login';
+export const singleSignOnPath = 'api/auth/single-sign-on';
+/** A refusal by one of these ends no session. */
+const loginPaths = [loginPath, singleSignOnPath, `${singleSignOnPath}/session`];
 
 /** Sends a request, and returns the `data` of its reply. @throws ApiError */
 export async function call<Data>(method: string, path: string, body?: unknown): Promise<Data> {

@@ -1,7 +1,8 @@
 import { effect, signal } from '@preact/signals';
 import type { CookieSession, Profile, Role } from '../contract/auth.ts';
+import type { SingleSignOn } from '../contract/single-sign-on.ts';
 import type { ChangePassword, PasswordChange } from '../contract/user.ts';
-import { ApiError, call, loginPath, ownPath, sessionsEnded, storeSessionKey } from './client.ts';
+import { ApiError, call, loginPath, ownPath, sessionsEnded, singleSignOnPath, storeSessionKey } from './client.ts';
 
 /** The user of the session. Null without a session, undefined before the first reply. */
 export const profile = signal<Profile | null | undefined>(undefined);
@@ -48,6 +49,40 @@ export async function logIn(email: string, password: string): Promise<void> {
   profile.value = await call<Profile>('GET', 'api/auth/me');
   hasEnded.value = false;
   otherWindows.postMessage(null);
+}
+
+/** The hash of the page from the issuer, before a session is open. */
+const returnHash = '#/single-sign-on';
+export const isBackFromIssuer = () => location.hash === returnHash;
+
+/** Why the login at the issuer opened no session. */
+export const singleSignOnProblem = signal<string | null>(null);
+
+const pageBefore = () => `cpn page before single sign-on ${ownPath()}`;
+
+/** Sends this window to the issuer. It comes back to the same page. @throws ApiError */
+export async function beginSingleSignOn(): Promise<void> {
+  const { authorization_url } = await call<SingleSignOn>('POST', singleSignOnPath, { session_cookie: ownPath() });
+  sessionStorage.setItem(pageBefore(), isBackFromIssuer() ? '' : location.hash);
+  location.assign(authorization_url);
+  // The page stays until the issuer answers.
+  await new Promise(() => {});
+}
+
+/** Opens the session of a login at the issuer, and shows the page from which it began. */
+export async function endSingleSignOn(): Promise<void> {
+  const fields = { session_cookie: ownPath(), device_name: 'console' };
+  try {
+    const { session_key } = await call<CookieSession>('POST', `${singleSignOnPath}/session`, fields);
+    storeSessionKey(session_key);
+    otherWindows.postMessage(null);
+  } catch (error) {
+    singleSignOnProblem.value = error instanceof Error ? error.message : String(error);
+  }
+  // Back does not come here again.
+  location.replace(sessionStorage.getItem(pageBefore()) || '#/networks');
+  sessionStorage.removeItem(pageBefore());
+  await openSession();
 }
 
 /** Changes the password. A new session with cookie and key replaces this one. @throws ApiError */

@@ -6,7 +6,7 @@ export const auditActions = [
   ...(['network.create', 'network.update', 'network.delete'] as const),
   ...(['rules.update', 'rules.confirm', 'rules.restore', 'key.create', 'key.revoke'] as const),
   ...(['peer.enroll', 'peer.replace', 'peer.update', 'peer.suspend', 'peer.resume', 'peer.expire'] as const),
-  ...(['peer.delete', 'user.create', 'user.update', 'user.delete'] as const),
+  ...(['peer.delete', 'user.create', 'user.update', 'user.delete', 'user.link', 'user.unlink'] as const),
   ...(['password.change', 'password.refused', 'password.reset', 'session.revoke'] as const),
   ...([
     'token.create',
@@ -16,6 +16,7 @@ export const auditActions = [
     'login.approve',
     'login.deny',
     'login.new_address',
+    'login.end',
     'logout',
     'audit.prune',
   ] as const),

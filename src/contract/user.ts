@@ -61,6 +61,10 @@ export const User = z
     email: z.string().meta({ format: 'email', maxLength: 254 }),
     role: Role,
     created_at: instant,
+    subject: z.string().meta({ maxLength: 255 }).nullable().optional().meta({
+      description:
+        'In a list: who the user is at the issuer of single sign-on; null for a user that has only a password.',
+    }),
   })
   .meta({ id: 'User' });
 export type User = z.infer<typeof User>;

@@ -27,6 +27,18 @@ export class Unauthenticated extends CpnError {
   override readonly name = 'Unauthenticated';
 }
 
+/** The issuer of OpenID Connect refused a login, or gave something that is not valid. */
+export class IssuerRefused extends CpnError {
+  override readonly name = 'IssuerRefused';
+  /** True if the issuer ended the user's login. */
+  readonly isEnd: boolean;
+
+  constructor(problem: string, { cause, isEnd = false }: { readonly cause?: unknown; readonly isEnd?: boolean } = {}) {
+    super(problem, { cause });
+    this.isEnd = isEnd;
+  }
+}
+
 export class Forbidden extends CpnError {
   override readonly name = 'Forbidden';
 }

@@ -12,6 +12,7 @@ import { createTurns } from './concurrency.ts';
 import { type DatabaseClock, followDatabaseClock } from './database-clock.ts';
 import { type PasswordCost, usualPasswordCost } from './domain/passwords.ts';
 import { type SessionLimits, usualSessionLimits } from './domain/session-limits.ts';
+import type { OidcSettings, SingleSignOn } from './domain/single-sign-on.ts';
 import type { Random } from './domain/tokens.ts';
 import { failureFields } from './errors.ts';
 import { Acknowledgements } from './health/acknowledgements.ts';
@@ -66,6 +67,11 @@ export interface ServeOptions extends ListenOptions {
   readonly deadlines?: Partial<Deadlines>;
   readonly passwordCost?: PasswordCost;
   readonly sessionLimits?: SessionLimits;
+  readonly oidc?: OidcSettings | null;
+  /** Overrides how often the issuer is asked about sessions that are due. */
+  readonly refreshPauseMs?: number;
+  /** False closes logins with a password, but that of a reset owner on this host. */
+  readonly allowsPasswords?: boolean;
   readonly tls?: TlsFiles | null;
   /** Proxies whose X-Forwarded-For is trusted. */
   readonly proxies?: readonly Prefix[];
@@ -139,6 +145,8 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       random,
       passwordCost,
       sessionLimits,
+      singleSignOn: await openSingleSignOn(options.oidc ?? null, random),
+      allowsPasswords: options.allowsPasswords ?? true,
       notifier,
       healthNotifier,
       webhookTypes: options.webhook?.types ?? new Set<EventType>(),
@@ -200,6 +208,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       confirmationPauseMs,
     );
     timely.confirmation = confirmation;
+    const refreshing = await startRefreshes(context, options);
     const auditing = await startAudit(context, receivers, options, metrics.countFailedAudit);
     const deliveries = await startWebhook(context, options.webhook ?? null, logger, metrics.countFailedDelivery);
     const close = async () => {
@@ -208,6 +217,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       await app
         .close()
         .finally(() => delivered)
+        .finally(refreshing?.stop)
         .finally(auditing.stop)
         .finally(showing?.close)
         .finally(certificate.stop)
@@ -246,6 +256,23 @@ async function startWebhook(context: Context, webhook: Webhook | null, logger: L
   if (webhook === null) return null;
   const { startDeliveries } = await import('./health/deliver-events.ts');
   return startDeliveries(context, webhook, logger, onFailure);
+}
+
+/** The libraries of OpenID Connect are loaded only if it is used. */
+async function openSingleSignOn(settings: OidcSettings | null, random: Random): Promise<SingleSignOn | null> {
+  if (settings === null) return null;
+  const { connectIssuer } = await import('./oidc/connect-issuer.ts');
+  return connectIssuer(settings, random);
+}
+
+async function startRefreshes(
+  context: Context,
+  { logger, refreshPauseMs }: Pick<ServeOptions, 'logger' | 'refreshPauseMs'>,
+): Promise<{ stop(): Promise<void> } | null> {
+  const { singleSignOn } = context;
+  if (singleSignOn === null) return null;
+  const { startRefreshing } = await import('./oidc/refresh.ts');
+  return startRefreshing({ ...context, singleSignOn }, logger, refreshPauseMs);
 }
 
 async function openAuditReceivers(

@@ -79,6 +79,7 @@ export function contextOver(db: Db, { clock }: Pick<Plane, 'clock'>, others: Par
   return {
     ...{ db, now: clock.now, steadyNow: clock.steadyNow, readTime: async () => clock.now(), random: randomBytes },
     ...{ announce: async () => {}, webhookTypes: new Set(), onLoopback: false, enrollmentLimit: unlimited },
+    ...{ singleSignOn: null, allowsPasswords: true },
     ...{ sessionLimits: usualSessionLimits, refusalLimit: unlimited, refusedConnectionLimit: unlimited },
     ...{ notifier: new ChangeNotifier(), healthNotifier: new ChangeNotifier(), ...others },
   } as unknown as Context;

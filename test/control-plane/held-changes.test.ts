@@ -291,7 +291,13 @@ test('a login whose password changes after it was verified is refused', () =>
     const { session, id, body } = await makeUser();
     const bearer = await session();
     const held = statements.hold(/"password_hash" from "users" where "email"/, 'after');
-    const attempt = { email: body.email, password: new Secret(body.password), device: '', address: '127.0.0.1' };
+    const attempt = {
+      email: body.email,
+      password: new Secret(body.password),
+      device: '',
+      address: '127.0.0.1',
+      isDirect: true,
+    };
     const late = login({ ...contextOver(db, plane), passwordCost: { N: 16, r: 1, p: 1 } }, attempt);
     await held.reached;
     expect((await call('PUT', '/api/auth/password', newPassword, bearer)).status).toBe(200);

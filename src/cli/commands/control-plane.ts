@@ -15,6 +15,7 @@ import { readSecret, readSecretFile } from '../input/secrets.ts';
 import { describeMade } from '../output/describe-made.ts';
 import { green, note, print, printJson, warn } from '../output/output.ts';
 import type { Command } from '../parse/command.ts';
+import { oidcFlags, readOidc } from '../parse/oidc-flags.ts';
 import { operationFlags, readOperation } from '../parse/operation-flags.ts';
 import { readWebhook, webhookFlags } from '../parse/webhook-flags.ts';
 
@@ -52,6 +53,7 @@ export const serveControlPlane: Command = {
     },
     'presence-days': { kind: 'text', value: 'DAYS', summary: presenceSummary, byDefault: '30' },
     ...operationFlags,
+    ...oidcFlags,
     ...webhookFlags,
     console: { kind: 'switch', summary: 'serve the web console', byDefault: 'yes' },
     'allow-public-routes': { kind: 'switch', summary: 'let networks advertise public routes and 0.0.0.0/0' },
@@ -72,6 +74,7 @@ export const serveControlPlane: Command = {
     const starting = serve({
       ...address,
       ...operation,
+      ...(await openOidc(input, operation.publicUrls)),
       dataDir: input.text('data') ?? defaultData,
       database: await readDatabase(input),
       owner: await readOwner(input),
@@ -199,6 +202,13 @@ async function openWebhook(input: Input) {
   if (given === null) return null;
   const { parseWebhook } = await import('../../control-plane/health/webhook-settings.ts');
   return parseWebhook(given);
+}
+
+async function openOidc(input: Input, publicUrls: readonly URL[]) {
+  const { oidc, ...others } = await readOidc(input);
+  if (oidc === null) return { oidc, ...others };
+  const { parseOidcSettings } = await import('../../control-plane/oidc/parse-settings.ts');
+  return { oidc: parseOidcSettings(oidc, publicUrls), ...others };
 }
 
 async function openLogOfAudit(input: Input) {

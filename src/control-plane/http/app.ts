@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, RawServerDefault } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import { isLoopback } from '../../core/net/endpoint.ts';
 import type { AccessRule, Caller, UserCaller } from '../domain/caller.ts';
 
 /** The HTTP server that routes are added to. Request and reply types come from their schemas. */
@@ -48,4 +49,18 @@ export function userOf(request: Pick<FastifyRequest, 'caller'>): UserCaller {
   const caller = callerOf(request);
   if (caller.kind !== 'user') throw new Error('a route for peers asked which user calls');
   return caller;
+}
+
+/**
+ * True for a program on this host without a proxy, which would admit every client. The requested
+ * host must be loopback too: a page in a local browser may use a name that resolves to loopback.
+ */
+export function isDirect({
+  socket,
+  hostname,
+  headers,
+}: Pick<FastifyRequest, 'socket' | 'hostname' | 'headers'>): boolean {
+  const forwarded = ['forwarded', 'via', 'x-forwarded-for', 'x-real-ip'].some((name) => headers[name] !== undefined);
+  const host = hostname.replace(/^\[(.*)\]$/, '$1');
+  return !forwarded && isLoopback(socket.remoteAddress?.replace(/^::ffff:/, '') ?? '') && isLoopback(host);
 }

@@ -6,6 +6,7 @@ import {
   Disconnected,
   Forbidden,
   InvalidRequest,
+  IssuerRefused,
   MethodNotAllowed,
   NetworkDeleted,
   NotFound,
@@ -48,6 +49,7 @@ function toErrorReply(error: unknown, bodyLimit?: number): ErrorReply {
   if (error instanceof Unavailable) {
     return refusal(503, error.message, { 'retry-after': String(error.retryAfterSeconds) });
   }
+  if (error instanceof IssuerRefused) return refusal(502, error.message);
   // For log and metrics.
   if (error instanceof Disconnected) return refusal(499, error.message);
   // Not a 503: a 503 means that nothing was done, so a client may repeat the request.

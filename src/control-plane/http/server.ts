@@ -35,6 +35,7 @@ import { addPersonalTokenRoutes } from './routes/personal-tokens.ts';
 import { addRemovalsRoute } from './routes/removals.ts';
 import { addRuleAnswerRoutes, addRulesRoutes } from './routes/rules.ts';
 import { addSessionRoutes } from './routes/session.ts';
+import { addSingleSignOnRoutes, serveCallback } from './routes/single-sign-on.ts';
 import { addUserRoutes } from './routes/users.ts';
 import { closePromptly, createClientErrorHandler, type Transport } from './transport.ts';
 import { nameAllFields, validateRequest } from './validation.ts';
@@ -104,6 +105,7 @@ export async function createServer(context: Context, serverContext: ServerContex
   else serveConsole(app, serverContext.console, context.publicUrls);
   const describe = prepareDescription(app);
   serveDescriptionPage(app, describe);
+  serveCallback(app, context);
   authenticate(app, context, serverContext.presence, serverContext.losses);
   limitUserChanges(app, limits.userChanges, context.steadyNow);
   limitUnreadReplies(app, limits.unreadBytes);
@@ -117,6 +119,7 @@ export async function createServer(context: Context, serverContext: ServerContex
   addDeviceCodeRoutes(app, context, serverContext.console !== null, {
     ...{ limitLogins, limitGuesses: limitFailures(app, guesses) },
   });
+  addSingleSignOnRoutes(app, context, limitLogins);
   const maps = createMapCache(context.db);
   const sendPage = createPageSender();
   addNetworkRoutes(app, context, { ...serverContext, maps, sendPage });

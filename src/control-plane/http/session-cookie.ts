@@ -66,6 +66,43 @@ function restrictions({ protocol }: BrowserRequest, path: string): string[] {
   return [`Path=${path}`, 'HttpOnly', 'SameSite=Strict', ...(protocol === 'https' ? ['Secure'] : [])];
 }
 
+/** The cookie of a browser that logs in at an issuer. It opens nothing by itself. */
+const loginName = 'cpn_login';
+
+export function readLoginCookies(header: string | undefined): Secret[] {
+  return (header ?? '').split(';').flatMap((part) => {
+    const [name = '', value = ''] = part.trim().split('=', 2);
+    return [loginName, `__Secure-${loginName}`].includes(name) && /^[\w-]{43}$/.test(value) ? [new Secret(value)] : [];
+  });
+}
+
+export function setLoginCookie(
+  request: BrowserRequest,
+  reply: FastifyReply,
+  page: string,
+  { cookie, expiresAt }: { readonly cookie: Secret; readonly expiresAt: Date },
+): void {
+  const expiry = `Expires=${expiresAt.toUTCString()}`;
+  reply.header(
+    'set-cookie',
+    [`${loginNameOf(request)}=${cookie.reveal()}`, expiry, ...loginRestrictions(request, page)].join('; '),
+  );
+}
+
+export function clearLoginCookie(request: BrowserRequest, reply: FastifyReply, page: string): void {
+  reply.header('set-cookie', [`${loginNameOf(request)}=`, 'Max-Age=0', ...loginRestrictions(request, page)].join('; '));
+}
+
+function loginNameOf({ protocol }: BrowserRequest): string {
+  return protocol === 'https' ? `__Secure-${loginName}` : loginName;
+}
+
+/** Lax, because the issuer sends the browser back here. */
+function loginRestrictions({ protocol }: BrowserRequest, page: string): string[] {
+  const path = `Path=${page}api/auth/single-sign-on`;
+  return [path, 'HttpOnly', 'SameSite=Lax', ...(protocol === 'https' ? ['Secure'] : [])];
+}
+
 /**
  * Permits only pages of this origin: browsers add the cookie to requests of any page. Without
  * Sec-Fetch-Site (plain http, older browsers), they send Origin with every change.

@@ -1,6 +1,7 @@
 import type { EventType } from '../../contract/event.ts';
 import type { PasswordCost } from '../domain/passwords.ts';
 import type { SessionLimits } from '../domain/session-limits.ts';
+import type { SingleSignOn } from '../domain/single-sign-on.ts';
 import type { Random } from '../domain/tokens.ts';
 import type { ChangeNotifier } from '../push/change-notifier.ts';
 import type { ControlPlaneStore } from '../store/database.ts';
@@ -17,6 +18,10 @@ export interface Context {
   readonly random: Random;
   readonly passwordCost: PasswordCost;
   readonly sessionLimits: SessionLimits;
+  /** Logins at an issuer of OpenID Connect; null without one. */
+  readonly singleSignOn: SingleSignOn | null;
+  /** False if only a reset owner logs in with a password, on this host. */
+  readonly allowsPasswords: boolean;
   readonly notifier: ChangeNotifier;
   /** Notifies of changes of a network's health and events. */
   readonly healthNotifier: ChangeNotifier;

@@ -4,6 +4,8 @@ import { transact } from './transact.ts';
 
 /** The longest pause between attempts. A later due time was stored while the clock was ahead. */
 const longestDeliveryMs = 3_600_000;
+/** Until the issuer is asked again. A later time was stored while the clock was ahead. */
+const longestRefreshMs = 300_000;
 /** The longest time for a confirmation of rules, by the contract. */
 const longestConfirmationMs = 3_600_000;
 
@@ -24,6 +26,14 @@ export async function clampInstants(db: Db, now: Date): Promise<void> {
       await transaction.updateTable(table).set({ last_used_at: at }).where('last_used_at', '>', at).execute();
     for (const table of ['enrollment_keys', 'sessions', 'personal_tokens'] as const)
       await shortenIn(transaction, table, now);
+    await transaction.updateTable('identities').set({ last_login_at: at }).where('last_login_at', '>', at).execute();
+    await transaction.deleteFrom('login_attempts').where('created_at', '>', at).execute();
+    const latestRefresh = new Date(now.getTime() + longestRefreshMs).toISOString();
+    await transaction
+      .updateTable('issuer_sessions')
+      .set({ next_at: at })
+      .where('next_at', '>', latestRefresh)
+      .execute();
     // A host answers a message within seconds or never, so these messages are of no use.
     await transaction.deleteFrom('peer_messages').where('created_at', '>', at).execute();
     for (const table of ['peer_endpoints', 'peer_pairs', 'path_starts'] as const)

@@ -18,9 +18,12 @@ export interface Tables {
     id: Generated<number>;
     organization_id: number;
     email: string;
+    /** Empty without a password. */
     password_hash: string;
     role: Role;
     created_at: string;
+    /** When `control-plane reset-owner` set the password; null if it did not. */
+    reset_at: Generated<string | null>;
   };
   sessions: {
     id: Generated<number>;
@@ -71,6 +74,40 @@ export interface Tables {
   };
   /** The prefixes of addresses from which users logged in. */
   known_prefixes: { user_id: number; prefix: string; last_used_at: string };
+  /** The users of issuers of OpenID Connect. */
+  identities: {
+    user_id: number;
+    issuer: string;
+    subject: string;
+    last_login_at: string | null;
+  };
+  /** Sessions that an issuer confirmed, and may end. */
+  issuer_sessions: {
+    session_id: number;
+    /** The id of the session at the issuer. */
+    issuer_session: string | null;
+    /** Encrypted. */
+    refresh_token: string | null;
+    /** When the issuer is asked again. During a request: when another process may ask. */
+    next_at: string;
+  };
+  /** Logins at an issuer that did not end yet. */
+  login_attempts: {
+    id: Generated<number>;
+    state_hash: string;
+    /** The hash of the value in the browser's cookie. */
+    browser_hash: string;
+    nonce: string;
+    verifier: string;
+    redirect_uri: string;
+    address: string;
+    created_at: string;
+    /** Set when the browser comes back: the user, or why there is none. */
+    user_id: number | null;
+    refusal: string | null;
+    issuer_session: string | null;
+    refresh_token: string | null;
+  };
   networks: {
     id: Generated<number>;
     organization_id: number;

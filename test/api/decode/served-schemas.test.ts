@@ -246,7 +246,7 @@ function refuseSkipped(skipped: readonly { readonly reason: string }[] = []): vo
  */
 const elsewhere = [
   ...['NetworkDelta', 'ReportReply', 'HealthSummary', 'PeerDetails', 'PeerTraffic', 'NetworkTraffic'],
-  ...['ReachablePairs', 'DeviceRequest', 'DeviceDecision'],
+  ...['ReachablePairs', 'DeviceRequest', 'DeviceDecision', 'LoginMethods', 'SingleSignOn', 'CookieSession'],
 ];
 
 let description: Description;

@@ -95,6 +95,16 @@ const described: Readonly<Record<string, readonly [words: string, path: string, 
     'src/cli/commands/token.ts',
     '...(days !== undefined && { expires_in_days: days })',
   ],
+  'control-plane serve --oidc-scopes': [
+    'profile,email,offline_access',
+    'src/cli/parse/oidc-flags.ts',
+    "input.text('oidc-scopes') ?? 'profile,email,offline_access'",
+  ],
+  'control-plane serve --oidc-token-max-age': [
+    '30d',
+    'src/cli/parse/oidc-flags.ts',
+    "input.period('oidc-token-max-age', 3600, 3650 * 86_400) ?? 30 * 86_400",
+  ],
   'events --type': ['all', 'src/cli/commands/events.ts', "input.list('type')"],
 };
 

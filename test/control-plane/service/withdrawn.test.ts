@@ -169,6 +169,7 @@ test('the peers of a database from before can withdraw too', async () => {
       'path_starts',
       ...['audit_chains', 'audit_pruned', 'audit_positions', 'audit_receivers'],
       'former_labels',
+      ...['issuer_sessions', 'identities', 'login_attempts', 'device_codes'],
       'changes',
       'audit_entries',
       'personal_tokens',
@@ -176,7 +177,8 @@ test('the peers of a database from before can withdraw too', async () => {
     for (const table of tables) await db.schema.dropTable(table).execute();
     const indexes = ['peers_expires_at', 'peers_identity_key', 'peers_previous_key', 'peers_label', 'peers_connectors'];
     for (const index of indexes) await db.schema.dropIndex(index).execute();
-    for (const column of ['address', 'last_used_at'])
+    await db.schema.alterTable('users').dropColumn('reset_at').execute();
+    for (const column of ['address', 'last_used_at', 'proven_at'])
       await db.schema.alterTable('sessions').dropColumn(column).execute();
     for (const column of ['nonce', 'map_max_age_seconds', 'lasting_nonce', 'relay', 'spread', 'route_dns'])
       await db.schema.alterTable('networks').dropColumn(column).execute();

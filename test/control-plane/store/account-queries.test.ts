@@ -161,8 +161,10 @@ describe('a credential', () => {
         ...[undefined, undefined],
       ]);
       expect(await listOwners(db, organization)).toEqual(['ada@example.net']);
-      expect(await setPasswordOfOwner(db, 'bob@example.net', 'two')).toBeUndefined();
-      expect(await setPasswordOfOwner(db, 'ada@example.net', 'two')).toMatchObject({ id: owner });
+      expect(await setPasswordOfOwner(db, 'bob@example.net', 'two', '2030-01-01T00:00:00.000Z')).toBeUndefined();
+      expect(await setPasswordOfOwner(db, 'ada@example.net', 'two', '2030-01-01T00:00:00.000Z')).toMatchObject({
+        id: owner,
+      });
       expect((await lockUserWithPassword(db, owner, 'two'))?.id).toBe(owner);
     }));
 });

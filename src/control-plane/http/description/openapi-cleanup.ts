@@ -44,7 +44,7 @@ const meanings: Readonly<Record<string, string>> = {
   200: 'Done.',
   201: 'Made.',
   226: 'The changes since the named revision.',
-  400: 'There is no session for the device code; error has the reason.',
+  400: 'It was refused; the body has the reason.',
   401: 'There is no credential, or it is unknown.',
   403: 'The role may not do this; or the enrolment key has expired, is used up or was revoked.',
   404: 'It does not exist, or belongs to another organization.',

@@ -1,9 +1,7 @@
-import type { FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { Refusal } from '../../../contract/reply.ts';
-import { isLoopback } from '../../../core/net/endpoint.ts';
 import { Forbidden } from '../../errors.ts';
-import type { App } from '../app.ts';
+import { type App, isDirect } from '../app.ts';
 import type { ServerMetrics } from '../metrics.ts';
 
 /** Why the metrics are not at the address of the API; null if loopback clients get them there. */
@@ -45,14 +43,4 @@ export function addMetricsRoute(app: App, metrics: ServerMetrics, elsewhere: Els
       return response.type(metrics.contentType).send(await metrics.format());
     },
   });
-}
-
-/**
- * True for a program on this host without a proxy, which would admit every client. The requested
- * host must be loopback too: a page in a local browser may use a name that resolves to loopback.
- */
-function isDirect({ socket, hostname, headers }: FastifyRequest): boolean {
-  const forwarded = ['forwarded', 'via', 'x-forwarded-for', 'x-real-ip'].some((name) => headers[name] !== undefined);
-  const host = hostname.replace(/^\[(.*)\]$/, '$1');
-  return !forwarded && isLoopback(socket.remoteAddress?.replace(/^::ffff:/, '') ?? '') && isLoopback(host);
 }

@@ -8,7 +8,7 @@ import { splitToken } from '../../domain/tokens.ts';
 import { listSessions, login, logout, readProfile, revokeSession } from '../../service/accounts/sessions.ts';
 import { changePassword } from '../../service/accounts/users.ts';
 import type { Context } from '../../service/context.ts';
-import { type App, userOf } from '../app.ts';
+import { type App, isDirect, userOf } from '../app.ts';
 import type { FailureLimit } from '../limits.ts';
 import { clearSessionCookie, requirePublicHost, requireSameOrigin, setSessionCookie } from '../session-cookie.ts';
 import { replyWithSession } from '../session-reply.ts';
@@ -31,7 +31,14 @@ export function addSessionRoutes(app: App, context: Context, limitFailures: Fail
       if (isSplit) requirePublicHost(request, context.publicUrls);
       if (isSplit) requireSameOrigin(request);
       const opened = await limitFailures(request, email.toLowerCase(), () =>
-        login(context, { email, password: new Secret(password), device, address: request.ip, isSplit }),
+        login(context, {
+          email,
+          password: new Secret(password),
+          device,
+          address: request.ip,
+          isDirect: isDirect(request),
+          isSplit,
+        }),
       );
       return replyWithSession(context, request, response, path, opened);
     },

@@ -1,9 +1,11 @@
 import * as z from 'zod';
 import { OpenSession } from '../../../contract/auth.ts';
 import { page, Refusal, reply } from '../../../contract/reply.ts';
+import { LinkUser } from '../../../contract/single-sign-on.ts';
 import { ChangedUser, ChangeUser, CreateUser, SessionsEnded, User, UserRemoval } from '../../../contract/user.ts';
 import { Secret } from '../../../core/crypto/secret.ts';
 import { administrators, administratorsInSession, owners } from '../../domain/caller.ts';
+import { linkUser, unlinkUser } from '../../service/accounts/link-user.ts';
 import { listSessions } from '../../service/accounts/sessions.ts';
 import {
   changeUser,
@@ -111,6 +113,39 @@ export function addUserRoutes(app: App, context: Context, sendPage: SendPage, li
       const keepsKeys = request.query.keep_keys === 'true';
       return { data: await deleteUser(context, userOf(request), request.params.user, { keepsKeys }) };
     },
+  });
+
+  app.route({
+    method: 'PUT',
+    url: '/api/users/:user/link',
+    config: { access: owners },
+    schema: {
+      operationId: 'linkUser',
+      summary: 'Link a user to a user of the issuer of single sign-on, whose groups then give its role',
+      description:
+        'The subject of a refused login is in the audit. Needs `current_password` where the login of that session is more than 5 minutes ago.',
+      params: UserPath,
+      body: LinkUser,
+      response: { 200: Nothing, 404: Refusal },
+    },
+    handler: async (request) => {
+      const link = () => linkUser(context, userOf(request), request.params.user, request.body);
+      const isGuess = request.body.current_password !== undefined;
+      return done(isGuess ? limitFailures(request, 'password', link) : link());
+    },
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: '/api/users/:user/link',
+    config: { access: owners },
+    schema: {
+      operationId: 'unlinkUser',
+      summary: 'Unlink a user from the issuer of single sign-on; its sessions end, and its password stays',
+      params: UserPath,
+      response: { 200: Nothing, 404: Refusal },
+    },
+    handler: async (request) => done(unlinkUser(context, userOf(request), request.params.user)),
   });
 
   app.route({

@@ -11,7 +11,7 @@ import { noteAddress } from './new-address.ts';
 const mostSessions = 100;
 
 /** How a user proved its identity. */
-export type LoginMethod = 'password' | 'device_code';
+export type LoginMethod = 'password' | 'device_code' | 'single_sign_on';
 
 export interface Login {
   readonly user: { readonly id: number; readonly email: string; readonly organizationId: number };

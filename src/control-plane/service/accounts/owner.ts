@@ -93,11 +93,11 @@ export async function resetOwner(
   const passwordHash = await hashPassword(owner.password, random, passwordCost, null);
   const email = owner.email.toLowerCase();
   return transact(db, async (transaction) => {
-    // First, so that SQLite waits for the lock of a control plane that serves.
-    const user = await setPasswordOfOwner(transaction, email, passwordHash);
+    const at = await readTime(transaction);
+    // The first change, so that SQLite waits for the lock of a control plane that serves.
+    const user = await setPasswordOfOwner(transaction, email, passwordHash, at.toISOString());
     if (!user) throw new WrongUsage(describeNoOwner(email, await listOwners(transaction)));
     const sessionsEnded = await endSessions(transaction, user.id);
-    const at = await readTime(transaction);
     const revoked = keepsTokens ? [] : await deleteTokens(transaction, user.id, at.toISOString());
     const tokensRevoked = revoked.map(({ id, name }) => ({ id, name }));
     const author = { organizationId: user.organization_id, actor: system, address: null, readTime };

@@ -4,8 +4,8 @@ import type { Caller, UserCaller } from '../../domain/caller.ts';
 import { verifyPassword } from '../../domain/passwords.ts';
 import { boundSessions, storesUseSince } from '../../domain/session-limits.ts';
 import { hashToken, tokenPrefixes } from '../../domain/tokens.ts';
-import { NotFound, Unauthenticated } from '../../errors.ts';
-import { findTokenHolder, recordTokenUse } from '../../store/accounts/personal-tokens.ts';
+import { Forbidden, NotFound, Unauthenticated } from '../../errors.ts';
+import { findTokenHolder, recordTokenUse, type TokenHolder } from '../../store/accounts/personal-tokens.ts';
 import {
   deleteSession,
   findSessionHolder,
@@ -25,12 +25,17 @@ import { revokeToken } from './personal-tokens.ts';
 /** The minimum time between writes of a token's last use: most requests must not write. */
 const useGrainMs = 3600 * 1000;
 
+const passwordsOff =
+  'logins with a password are off (--password-login off); use single sign-on, or "cpn control-plane reset-owner" and its password on the host of the control plane';
+
 export interface LoginAttempt {
   readonly email: string;
   readonly password: Secret;
   readonly device: string;
   /** The source address of the request. */
   readonly address: string;
+  /** True for a program on this host, without a proxy. */
+  readonly isDirect: boolean;
   /** True for a browser, whose cookie is one half of the token. */
   readonly isSplit?: boolean;
 }
@@ -39,16 +44,20 @@ export interface LoginAttempt {
 export async function login(context: Context, attempt: LoginAttempt): Promise<OpenedSession> {
   const { db, passwordCost } = context;
   const email = attempt.email.toLowerCase();
+  if (!context.allowsPasswords && !attempt.isDirect) throw new Forbidden(passwordsOff);
   const user = await findUserByEmail(db, email);
   const known = await verifyPassword(attempt.password, user?.password_hash ?? null, passwordCost, attempt.address);
   if (!user || !known) {
     await recordRefusal(context, attempt, user);
     throw new Unauthenticated('e-mail address or password is wrong');
   }
+  if (!context.allowsPasswords && user.reset_at === null) throw new Forbidden(passwordsOff);
+  const { password_hash: hash } = user;
+  if (hash === null) throw new Error('a password matched no hash');
   const name = shorten(attempt.device);
   return transact(db, async (transaction) => {
     // The user may have been removed meanwhile, or its password changed.
-    const held = await lockUserWithPassword(transaction, user.id, user.password_hash);
+    const held = await lockUserWithPassword(transaction, user.id, hash);
     if (!held) throw new Unauthenticated('e-mail address or password is wrong');
     const { id: _, ...opened } = await openLogin(context, transaction, {
       user: { id: user.id, email, organizationId: user.organization_id },
@@ -111,6 +120,7 @@ async function findCaller(context: Context, token: Secret, isUse: boolean) {
   }
   if (!isFor(tokenPrefixes.personal)) return findUserInSession(context, hash, isUse);
   const holder = await findTokenHolder(db, hash, at.toISOString());
+  if (holder) refuseAfterAbsence(context, holder, at);
   const since = new Date(at.getTime() - useGrainMs).toISOString();
   if (holder && (holder.lastUsedAt === null || holder.lastUsedAt < since)) {
     // A database on a full disk can still be read.
@@ -118,6 +128,17 @@ async function findCaller(context: Context, token: Secret, isUse: boolean) {
   }
   return holder?.caller;
 }
+
+/** The issuer may have removed the user: it does not report that of a user without a session. */
+function refuseAfterAbsence({ singleSignOn }: Context, { lastLogin }: TokenHolder, now: Date): void {
+  const maxAgeMs = singleSignOn?.settings.tokenMaxAgeMs;
+  if (maxAgeMs === undefined || lastLogin === null || now.getTime() - Date.parse(lastLogin) < maxAgeMs) return;
+  throw new Unauthenticated(
+    `personal tokens work for ${maxAgeMs / dayMs} days after a login of their user; the user logs in to the console again`,
+  );
+}
+
+const dayMs = 24 * 3600 * 1000;
 
 async function findUserInSession({ db, now, sessionLimits }: Context, hash: string, isUse: boolean) {
   const at = now();

@@ -12,6 +12,7 @@ import type { Secret } from '../../../core/crypto/secret.ts';
 import type { UserCaller } from '../../domain/caller.ts';
 import { hashPassword } from '../../domain/passwords.ts';
 import { Forbidden, InvalidRequest, NotFound } from '../../errors.ts';
+import { findIdentity } from '../../store/accounts/identities.ts';
 import { deleteTokens } from '../../store/accounts/personal-tokens.ts';
 import { deleteSession, endSessions } from '../../store/accounts/sessions.ts';
 import * as store from '../../store/accounts/users.ts';
@@ -21,6 +22,7 @@ import { transact } from '../../store/transact.ts';
 import { record } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { requireUser, type UserAuthor } from '../require-author.ts';
+import { changeRole, isLastOwner } from './change-role.ts';
 import { briefly, listMadeBy, revokeMadeBy } from './made-by-user.ts';
 import { noteAddress } from './new-address.ts';
 import { type OpenedSession, openSession } from './open-login.ts';
@@ -103,22 +105,16 @@ export async function changeUser(
     if (role === undefined || role === user.role) return user;
     if (rankOf(role) > rankOf(user.role))
       await requireProof(context, transaction, { caller, login, proof, field: ownPassword });
-    if (user.role === 'owner' && (await store.listOwners(transaction, caller.organizationId)).length === 1) {
+    if (await findIdentity(transaction, id)) throw new Forbidden(roleOfGroups);
+    if (await isLastOwner(transaction, caller.organizationId, user.role)) {
       throw new Forbidden(`${user.email} is the last owner; make another user an owner first`);
     }
-    const changed = await store.setRole(transaction, id, role);
     const { organizationId } = caller;
-    const losesKeys = role === 'viewer' && !keepsKeys;
-    const revoked = losesKeys ? await revokeMadeBy(transaction, { organizationId, userId: id }, context.now()) : null;
-    const target = { kind: 'user', id, name: user.email } as const;
-    await record(transaction, author, {
-      action: 'user.update',
-      target,
-      details: { role, role_before: user.role, ...(revoked && { keys_revoked: briefly(revoked) }) },
-    });
-    return { ...changed, ...(revoked && { keys_revoked: revoked }) };
+    return changeRole(context, transaction, { ...author, organizationId }, { user, role, keepsKeys });
   });
 }
+
+const roleOfGroups = 'the role of this user comes from its groups at the issuer; change its groups, or unlink it';
 
 interface NewPassword {
   readonly current: Secret;
@@ -229,7 +225,7 @@ export async function endSessionsOf(
  * Serializes changes of an organization's users, and reads the caller again: if two users remove
  * each other, the second change finds its author removed, without a deadlock.
  */
-async function lockUsers(context: Context, transaction: Db, caller: UserCaller): Promise<UserAuthor> {
+export async function lockUsers(context: Context, transaction: Db, caller: UserCaller): Promise<UserAuthor> {
   await store.lockOrganization(transaction, caller.organizationId);
   return requireUser(context, transaction, caller);
 }

@@ -9,6 +9,8 @@ export type StoredToken = Omit<Selectable<Tables['personal_tokens']>, 'user_id' 
 export interface TokenHolder {
   readonly caller: Omit<UserCaller, 'address' | 'access'>;
   readonly lastUsedAt: string | null;
+  /** The last login of the user at its issuer; null for a user without one. */
+  readonly lastLogin: string | null;
 }
 
 export async function listTokens(db: Db, userId: number, slice: Slice): Promise<StoredPage<StoredToken>> {
@@ -50,14 +52,15 @@ export async function findTokenHolder(db: Db, tokenHash: string, now: string): P
   const row = await db
     .selectFrom('personal_tokens as tokens')
     .innerJoin('users', 'users.id', 'tokens.user_id')
-    .select(['tokens.id', 'tokens.last_used_at as lastUsedAt'])
+    .leftJoin('identities', 'identities.user_id', 'users.id')
+    .select(['tokens.id', 'tokens.last_used_at as lastUsedAt', 'identities.last_login_at as lastLogin'])
     .select(['users.id as userId', 'users.email', 'users.organization_id as organizationId', 'users.role'])
     .where('tokens.token_hash', '=', tokenHash)
     .where((eb) => eb.or([eb('tokens.expires_at', 'is', null), eb('tokens.expires_at', '>', now)]))
     .executeTakeFirst();
   if (!row) return undefined;
-  const { id, lastUsedAt, ...user } = row;
-  return { caller: { kind: 'user', ...user, credential: { kind: 'token', id } }, lastUsedAt };
+  const { id, lastUsedAt, lastLogin, ...user } = row;
+  return { caller: { kind: 'user', ...user, credential: { kind: 'token', id } }, lastUsedAt, lastLogin };
 }
 
 export async function isTokenValid(db: Db, userId: number, id: number, now: string): Promise<boolean> {

@@ -92,6 +92,12 @@ export async function endSessions(db: Db, userId: number): Promise<number> {
   return (await db.deleteFrom('sessions').where('user_id', '=', userId).returning('id').execute()).length;
 }
 
+/** Ends the sessions of a user that were opened by then, and returns their number. */
+export async function endSessionsBefore(db: Db, userId: number, before: string): Promise<number> {
+  const query = db.deleteFrom('sessions').where('user_id', '=', userId).where('created_at', '<=', before);
+  return (await query.returning('id').execute()).length;
+}
+
 export async function endOldestSessions(db: Db, userId: number, kept: number): Promise<void> {
   const newestToGo = await db
     .selectFrom('sessions')

@@ -6,6 +6,9 @@ import type { Db, Tables } from '../tables.ts';
 
 export type StoredUser = Pick<Selectable<Tables['users']>, 'id' | 'email' | 'role' | 'created_at'>;
 
+/** In place of the hash of a password. No password matches it. */
+export const noPassword = '';
+
 export async function isAnyUser(db: Db): Promise<boolean> {
   return (await db.selectFrom('users').select('id').limit(1).executeTakeFirst()) !== undefined;
 }
@@ -30,8 +33,17 @@ export async function insertUnknownUser(db: Db, user: Insertable<Tables['users']
     .executeTakeFirst();
 }
 
-export async function listUsers(db: Db, organizationId: number, slice: Slice): Promise<StoredPage<StoredUser>> {
-  const list = db.selectFrom('users').select(columns).where('organization_id', '=', organizationId);
+/** A user, with its subject at the issuer; null for a user that only has a password. */
+export type ListedUser = StoredUser & { readonly subject: string | null };
+
+export async function listUsers(db: Db, organizationId: number, slice: Slice): Promise<StoredPage<ListedUser>> {
+  const list = db
+    .selectFrom('users')
+    .select(columns)
+    .select((eb) =>
+      eb.selectFrom('identities').select('subject').whereRef('identities.user_id', '=', 'users.id').as('subject'),
+    )
+    .where('organization_id', '=', organizationId);
   return readPage(db, list, slice);
 }
 
@@ -70,6 +82,11 @@ export async function lockUserWithPassword(db: Db, id: number, passwordHash: str
     .executeTakeFirst();
 }
 
+export async function hasPassword(db: Db, id: number): Promise<boolean> {
+  const user = await db.selectFrom('users').select('password_hash').where('id', '=', id).executeTakeFirst();
+  return user !== undefined && user.password_hash !== noPassword;
+}
+
 export async function setPassword(db: Db, id: number, passwordHash: string): Promise<void> {
   await db.updateTable('users').set({ password_hash: passwordHash }).where('id', '=', id).execute();
 }
@@ -79,10 +96,11 @@ export async function setPasswordOfOwner(
   db: Db,
   email: string,
   passwordHash: string,
+  reset_at: string,
 ): Promise<Pick<Selectable<Tables['users']>, 'id' | 'organization_id'> | undefined> {
   return db
     .updateTable('users')
-    .set({ password_hash: passwordHash })
+    .set({ password_hash: passwordHash, reset_at })
     .where('email', '=', email)
     .where('role', '=', 'owner')
     .returning(['id', 'organization_id'])
@@ -94,6 +112,20 @@ export async function listOwners(db: Db, organizationId?: number): Promise<strin
   const owners = db.selectFrom('users').select('email').where('role', '=', 'owner').orderBy('id');
   const those = organizationId === undefined ? owners : owners.where('organization_id', '=', organizationId);
   return (await those.execute()).map(({ email }) => email);
+}
+
+/** Sets the e-mail address of a user. False if another user has it. */
+export async function setEmailIfFree(db: Db, id: number, email: string): Promise<boolean> {
+  const set = await db
+    .updateTable('users')
+    .set({ email })
+    .where('id', '=', id)
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom('users as others').select('others.id').where('others.email', '=', email))),
+    )
+    .returning('id')
+    .executeTakeFirst();
+  return set !== undefined;
 }
 
 export async function setRole(db: Db, id: number, role: Role): Promise<StoredUser> {
@@ -112,21 +144,44 @@ export async function findOnlyOrganization(db: Db): Promise<number | undefined> 
   return others.length > 0 ? undefined : first?.id;
 }
 
+export async function findOrganizationByName(db: Db, name: string): Promise<number | undefined> {
+  const query = db.selectFrom('organizations').select('id').where('name', '=', name).orderBy('id');
+  return (await query.executeTakeFirst())?.id;
+}
+
+export async function findUserById(
+  db: Db,
+  id: number,
+): Promise<{ readonly id: number; readonly organizationId: number } | undefined> {
+  return db
+    .selectFrom('users')
+    .select(['id', 'organization_id as organizationId'])
+    .where('id', '=', id)
+    .executeTakeFirst();
+}
+
 /** Deletes a user with all sessions and tokens. */
 export async function deleteUser(db: Db, organizationId: number, id: number): Promise<void> {
   await db.deleteFrom('users').where('id', '=', id).where('organization_id', '=', organizationId).execute();
 }
 
-/** Finds a user by e-mail address, in lower case, with the fields of a password check. */
-export async function findUserByEmail(
-  db: Db,
-  email: string,
-): Promise<Pick<Selectable<Tables['users']>, 'id' | 'organization_id' | 'password_hash'> | undefined> {
-  return db
+/** A user with the fields of a password check. */
+interface UserWithPassword {
+  readonly id: number;
+  readonly organization_id: number;
+  /** Null without a password. */
+  readonly password_hash: string | null;
+  readonly reset_at: string | null;
+}
+
+/** Finds a user by e-mail address, in lower case. */
+export async function findUserByEmail(db: Db, email: string): Promise<UserWithPassword | undefined> {
+  const user = await db
     .selectFrom('users')
-    .select(['id', 'organization_id', 'password_hash'])
+    .select(['id', 'organization_id', 'password_hash', 'reset_at'])
     .where('email', '=', email)
     .executeTakeFirst();
+  return user && { ...user, password_hash: user.password_hash === noPassword ? null : user.password_hash };
 }
 
 export async function findUser(db: Db, organizationId: number, id: number): Promise<Profile | undefined> {

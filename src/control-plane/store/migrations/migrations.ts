@@ -453,7 +453,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
       .execute();
     await db.schema.createIndex('former_labels_peer').on('former_labels').column('peer_id').execute();
   },
-  '0035-device-codes': async (db) => {
+  '0033-device-codes': async (db) => {
     await db.schema.alterTable('sessions').addColumn('proven_at', 'text').execute();
     await table(db, 'device_codes')
       .addColumn('device_code_hash', 'text', (column) => column.notNull().unique())
@@ -472,6 +472,40 @@ export const migrations: Readonly<Record<string, Migration>> = {
       .addColumn('redirect_code_hash', 'text')
       .execute();
     await db.schema.createIndex('device_codes_user').on('device_codes').column('user_id').execute();
+  },
+  '0034-oidc': async (db) => {
+    await db.schema.alterTable('users').addColumn('reset_at', 'text').execute();
+    await db.schema
+      .createTable('identities')
+      .addColumn('user_id', 'integer', (column) => referring('users')(column).primaryKey())
+      .addColumn('issuer', 'text', required)
+      .addColumn('subject', 'text', required)
+      .addColumn('last_login_at', 'text')
+      .addUniqueConstraint('identities_subject', ['issuer', 'subject'])
+      .execute();
+    await db.schema
+      .createTable('issuer_sessions')
+      .addColumn('session_id', 'integer', (column) => referring('sessions')(column).primaryKey())
+      .addColumn('issuer_session', 'text')
+      .addColumn('refresh_token', 'text')
+      .addColumn('next_at', 'text', required)
+      .execute();
+    await db.schema.createIndex('issuer_sessions_next').on('issuer_sessions').column('next_at').execute();
+    await table(db, 'login_attempts')
+      .addColumn('state_hash', 'text', (column) => column.notNull().unique())
+      .addColumn('browser_hash', 'text', required)
+      .addColumn('nonce', 'text', required)
+      .addColumn('verifier', 'text', required)
+      .addColumn('redirect_uri', 'text', required)
+      .addColumn('address', 'text', required)
+      .addColumn('created_at', 'text', required)
+      .addColumn('user_id', 'integer', (column) => column.references('users.id').onDelete('cascade'))
+      .addColumn('refusal', 'text')
+      .addColumn('issuer_session', 'text')
+      .addColumn('refresh_token', 'text')
+      .execute();
+    for (const column of ['user_id', 'browser_hash'])
+      await db.schema.createIndex(`login_attempts_${column}`).on('login_attempts').column(column).execute();
   },
 };
 

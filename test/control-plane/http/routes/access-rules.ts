@@ -127,6 +127,20 @@ export const rules: Readonly<Record<string, Rule>> = {
     apart: 'device-codes.test.ts',
   },
 
+  'GET /api/auth/methods': { anyone: true, success: 200 },
+  'POST /api/auth/single-sign-on': {
+    anyone: true,
+    body: () => ({ session_cookie: '/' }),
+    success: 403,
+    apart: 'oidc/single-sign-on.test.ts',
+  },
+  'POST /api/auth/single-sign-on/session': {
+    anyone: true,
+    body: () => ({ session_cookie: '/' }),
+    success: 403,
+    apart: 'oidc/single-sign-on.test.ts',
+  },
+  'POST /api/auth/single-sign-on/logout': { anyone: true, success: 422, apart: 'oidc/logout.test.ts' },
   'GET /api/auth/me': { roles: all, success: 200, foreign: 200 },
   'POST /api/auth/logout': { roles: all, success: 200, foreign: 200, endsCredential: true, audit: 'logout' },
   'GET /api/auth/tokens': { roles: all, success: 200, foreign: 200 },
@@ -196,6 +210,26 @@ export const rules: Readonly<Record<string, Rule>> = {
     success: 200,
     foreign: 404,
     audit: 'user.delete',
+  },
+  'PUT /api/users/{user}/link': {
+    roles: ['owner'],
+    path: ({ user }) => `/api/users/${user}/link`,
+    body: () => ({ subject: 's1' }),
+    // There is no issuer.
+    success: 403,
+    foreign: 403,
+    audit: 'user.link',
+    proof: 'current_password',
+    apart: 'oidc/single-sign-on.test.ts',
+  },
+  'DELETE /api/users/{user}/link': {
+    roles: ['owner'],
+    path: ({ user }) => `/api/users/${user}/link`,
+    // The user is not linked.
+    success: 404,
+    foreign: 404,
+    audit: 'user.unlink',
+    apart: 'oidc/single-sign-on.test.ts',
   },
   'GET /api/users/{user}/sessions': {
     roles: oa,

@@ -114,7 +114,7 @@ test('users, tokens, logins, and those who were not let in', async () => {
     entry('login.refused', user, {}, unknown),
     // With more than one organization it would be unknown which one was meant.
     entry('login.refused', { kind: 'user', id: null, name: 'unknown@example.net' }, {}, unknown),
-    entry('login', { ...session, name: 'laptop' }, {}, user),
+    entry('login', { ...session, name: 'laptop' }, { method: 'password' }, user),
     entry('token.create', ci, { expires_at }, user),
     entry('token.revoke', ci, {}, user),
     entry('logout', { ...session, name: 'laptop' }, {}, user),

@@ -13,8 +13,8 @@ const rows: Readonly<Record<string, RegExp>> = {
     /^((POST|PATCH|DELETE) \/api\/networks(?!.*(enroll$|report$|paths$|rules))|GET .*enrollment-keys$)/,
   'preview rules': /^POST .*rules\/preview$/,
   'set rules and tags; list, create and remove users; read the audit':
-    /^((GET|POST|DELETE) \/api\/users|GET \/api\/audit(\/chain)?|PUT .*rules$|POST .*rules\/confirm$)/,
-  'change the role of a user; create an owner': /^PATCH \/api\/users/,
+    /^((GET|POST|DELETE) \/api\/users(?!.*link$)|GET \/api\/audit(\/chain)?|PUT .*rules$|POST .*rules\/confirm$)/,
+  'change the role of a user; create an owner; link a user': /^(PATCH \/api\/users|(PUT|DELETE) .*link$)/,
 };
 
 test.each(Object.entries(rows))('the table of roles is right about: %s', (name, operations) => {

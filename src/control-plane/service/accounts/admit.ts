@@ -1,0 +1,133 @@
+import type { Role } from '../../../contract/auth.ts';
+import type { Person } from '../../domain/issuer-claims.ts';
+import { IssuerRefused } from '../../errors.ts';
+import { findUserOfIdentity, insertIdentity } from '../../store/accounts/identities.ts';
+import { deleteTokens } from '../../store/accounts/personal-tokens.ts';
+import { endSessions } from '../../store/accounts/sessions.ts';
+import * as store from '../../store/accounts/users.ts';
+import type { Db } from '../../store/tables.ts';
+import { type Author, record, system } from '../audit.ts';
+import type { Context } from '../context.ts';
+import { changeRole, isLastOwner } from './change-role.ts';
+import { briefly, revokeMadeBy } from './made-by-user.ts';
+
+type Admission =
+  | { readonly user: { readonly id: number; readonly email: string; readonly organizationId: number } }
+  /** Committed: a user without a role lost its sessions and tokens. */
+  | { readonly refusal: string };
+
+/**
+ * Finds the user that the issuer's subject is, or creates it, with the role of its groups. A user
+ * whose groups have no role any more loses its sessions, tokens and enrolment keys.
+ * @throws IssuerRefused if the user may not be created; nothing is changed
+ */
+export async function admit(
+  context: Context,
+  transaction: Db,
+  issuer: string,
+  person: Person,
+  address: string | null,
+): Promise<Admission> {
+  const { subject, role } = person;
+  const known = await findUserOfIdentity(transaction, { issuer, subject });
+  if (!known) return { user: await createUser(context, transaction, issuer, person, address) };
+  const { organizationId } = known;
+  await store.lockOrganization(transaction, organizationId);
+  const user = await store.lockUser(transaction, organizationId, known.id);
+  if (!user) throw new IssuerRefused('the user was removed meanwhile; log in again');
+  const author = { organizationId, actor: system, address, readTime: context.readTime };
+  if (person.organization !== null) await requireOrganization(transaction, organizationId, person.organization);
+  const { email } = await updateEmail(transaction, author, user, person.email);
+  const isLast = await isLastOwner(transaction, organizationId, user.role);
+  if (role === null && !isLast) {
+    await shutOut(context, transaction, author, user);
+    return { refusal: noRole };
+  }
+  // An organization always has an owner.
+  if (role !== null && role !== user.role && !isLast) {
+    await changeRole(context, transaction, author, { user, role, keepsKeys: false });
+  }
+  return { user: { id: user.id, email, organizationId } };
+}
+
+const noRole = 'no group of this user has a role here; ask an owner, who finds the groups of each role in --oidc-role';
+
+async function createUser(
+  context: Context,
+  transaction: Db,
+  issuer: string,
+  { subject, email, role, organization }: Person,
+  address: string | null,
+) {
+  if (role === null) throw new IssuerRefused(noRole);
+  // Two first logins of one user must not create it twice.
+  const organizationId = await findOrganization(transaction, organization, role);
+  await store.lockOrganization(transaction, organizationId);
+  const created_at = context.now().toISOString();
+  const fields = { organization_id: organizationId, email, password_hash: store.noPassword, role, created_at };
+  const user = await store.insertUnknownUser(transaction, fields);
+  if (!user) {
+    throw new IssuerRefused(
+      `another user here has the e-mail address ${email}; an owner links it with "cpn user link", or removes it (the subject is in the audit)`,
+    );
+  }
+  await insertIdentity(transaction, user.id, { issuer, subject });
+  const author = { organizationId, actor: system, address, readTime: context.readTime };
+  const target = { kind: 'user', id: user.id, name: email } as const;
+  await record(transaction, author, { action: 'user.create', target, details: { role, issuer, subject } });
+  return { id: user.id, email, organizationId };
+}
+
+/** An owner of the issuer may found an organization by the first login. */
+async function findOrganization(transaction: Db, name: string | null, role: Role): Promise<number> {
+  if (name === null) {
+    const only = await store.findOnlyOrganization(transaction);
+    if (only !== undefined) return only;
+    throw new IssuerRefused(
+      'this control plane has several organizations; --oidc-organization-claim must name a claim',
+    );
+  }
+  const id = await store.findOrganizationByName(transaction, name);
+  if (id !== undefined) return id;
+  if (role !== 'owner') {
+    throw new IssuerRefused('your organization is not here yet; its first login must be that of an owner');
+  }
+  return store.insertOrganization(transaction, name);
+}
+
+async function requireOrganization(transaction: Db, organizationId: number, name: string): Promise<void> {
+  if ((await store.findOrganizationByName(transaction, name)) === organizationId) return;
+  throw new IssuerRefused(
+    'the issuer names another organization than before; an owner of the former one removes the user',
+  );
+}
+
+/** Follows a change of the address, unless another user has the new one. */
+async function updateEmail(transaction: Db, author: Author, user: store.StoredUser, email: string) {
+  if (email === user.email || !(await store.setEmailIfFree(transaction, user.id, email))) return user;
+  const target = { kind: 'user', id: user.id, name: email } as const;
+  await record(transaction, author, { action: 'user.update', target, details: { email, email_before: user.email } });
+  return { ...user, email };
+}
+
+/** Ends all that the user may use: sessions, personal tokens, and enrolment keys that it made. */
+async function shutOut(
+  context: Context,
+  transaction: Db,
+  author: Author & { readonly organizationId: number },
+  { id, email }: store.StoredUser,
+): Promise<void> {
+  const { organizationId } = author;
+  const sessions_ended = await endSessions(transaction, id);
+  const tokens = await deleteTokens(transaction, id, context.now().toISOString());
+  const keys = await revokeMadeBy(transaction, { organizationId, userId: id }, context.now());
+  if (sessions_ended + tokens.length + keys.length === 0) return;
+  await record(transaction, author, {
+    action: 'login.end',
+    target: { kind: 'user', id, name: email },
+    details: {
+      ...{ reason: 'no_role', sessions_ended, keys_revoked: briefly(keys) },
+      tokens_revoked: tokens.map((token) => ({ id: token.id, name: token.name })),
+    },
+  });
+}

@@ -1,0 +1,39 @@
+import type { Selectable } from 'kysely';
+import type { Db, Tables } from '../tables.ts';
+import type { StoredUser } from './users.ts';
+
+/** A user as its issuer identifies it. */
+export interface IssuerSubject {
+  readonly issuer: string;
+  readonly subject: string;
+}
+
+export async function findUserOfIdentity(
+  db: Db,
+  { issuer, subject }: IssuerSubject,
+): Promise<(StoredUser & { readonly organizationId: number }) | undefined> {
+  return db
+    .selectFrom('identities')
+    .innerJoin('users', 'users.id', 'identities.user_id')
+    .select(['users.id', 'users.email', 'users.role', 'users.created_at', 'users.organization_id as organizationId'])
+    .where('identities.issuer', '=', issuer)
+    .where('identities.subject', '=', subject)
+    .executeTakeFirst();
+}
+
+export async function findIdentity(db: Db, userId: number): Promise<Selectable<Tables['identities']> | undefined> {
+  return db.selectFrom('identities').selectAll().where('user_id', '=', userId).executeTakeFirst();
+}
+
+export async function insertIdentity(db: Db, userId: number, identity: IssuerSubject): Promise<void> {
+  const { issuer, subject } = identity;
+  await db.insertInto('identities').values({ user_id: userId, issuer, subject, last_login_at: null }).execute();
+}
+
+export async function deleteIdentity(db: Db, userId: number): Promise<IssuerSubject | undefined> {
+  return db.deleteFrom('identities').where('user_id', '=', userId).returning(['issuer', 'subject']).executeTakeFirst();
+}
+
+export async function recordIdentityLogin(db: Db, userId: number, at: string): Promise<void> {
+  await db.updateTable('identities').set({ last_login_at: at }).where('user_id', '=', userId).execute();
+}
