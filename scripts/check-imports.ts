@@ -266,7 +266,11 @@ const TABLE: readonly Rule[] = [
     files: 'src/control-plane/push/',
     may: [...CONTROL_PLANE, 'src/control-plane/domain/', ...STORE_ROOMS, 'lru-cache', 'zod'],
   },
-  { files: 'src/control-plane/domain/', may: [...CONTROL_PLANE, '@fastify/rate-limit', 'any-ascii', 'tweetnacl'] },
+  {
+    files: 'src/control-plane/domain/',
+    may: [...CONTROL_PLANE, '@fastify/rate-limit', 'any-ascii', 'otpauth', 'tweetnacl'],
+  },
+  { files: 'src/control-plane/domain/passkeys.ts', may: CONTROL_PLANE, lazily: ['@simplewebauthn/server'] },
   { files: 'src/control-plane/store/*', may: STORE },
   { files: 'src/control-plane/store/accounts/', may: [...STORE, 'src/control-plane/store/*'] },
   { files: 'src/control-plane/store/peers/', may: [...STORE, 'src/control-plane/store/*'] },

@@ -20,6 +20,7 @@ import {
   decodeAuditChain,
   decodeChangedUser,
   decodeEvents,
+  decodeFactorsRemoved,
   decodeHealth,
   decodeNewToken,
   decodePasswordChange,
@@ -194,6 +195,13 @@ export const operations = {
     reply: decodeUserRemoval,
     receive: readOptional,
     remedies: seeList('cpn user list'),
+  }),
+
+  /** Of another user, whose password then suffices. */
+  resetFactors: remove('/api/users/{user}/factors', 'removing the second factors of user {user}', {
+    reply: decodeFactorsRemoved,
+    receive: readOptional,
+    remedies: unlessAbsent('cpn user list', 'remove second factors', 'the users'),
   }),
 
   listUserSessions: get('/api/users/{user}/sessions', 'listing the sessions of user {user}', {

@@ -120,7 +120,7 @@ export async function send(method: string, path: string, options: RequestOptions
 export const loginPath = 'api/auth/login';
 export const singleSignOnPath = 'api/auth/single-sign-on';
 /** A refusal by one of these ends no session. */
-const loginPaths = [loginPath, singleSignOnPath, `${singleSignOnPath}/session`];
+const loginPaths = [loginPath, `${loginPath}/second-factor`, singleSignOnPath, `${singleSignOnPath}/session`];
 
 /** Sends a request, and returns the `data` of its reply. @throws ApiError */
 export async function call<Data>(method: string, path: string, body?: unknown): Promise<Data> {

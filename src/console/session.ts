@@ -1,5 +1,6 @@
 import { effect, signal } from '@preact/signals';
 import type { CookieSession, Profile, Role } from '../contract/auth.ts';
+import type { LoginChallenge } from '../contract/second-factor.ts';
 import type { SingleSignOn } from '../contract/single-sign-on.ts';
 import type { ChangePassword, PasswordChange } from '../contract/user.ts';
 import { ApiError, call, loginPath, ownPath, sessionsEnded, singleSignOnPath, storeSessionKey } from './client.ts';
@@ -39,10 +40,26 @@ export async function openSession(): Promise<void> {
   }
 }
 
-/** Opens a session. A cookie has one half of its secret, this page the other. @throws ApiError */
-export async function logIn(email: string, password: string): Promise<void> {
+/** A login that waits for a second factor. */
+export type SecondStep = LoginChallenge['second_factor'];
+
+/** Opens a session, or returns the second step of a user with a second factor. @throws ApiError */
+export async function logIn(email: string, password: string): Promise<SecondStep | null> {
   const fields = { email, password, device_name: 'console', session_cookie: ownPath() };
-  const { session_key } = await call<Partial<CookieSession>>('POST', loginPath, fields);
+  const reply = await call<Partial<CookieSession & LoginChallenge>>('POST', loginPath, fields);
+  if (reply.second_factor !== undefined) return reply.second_factor;
+  await beginSession(reply);
+  return null;
+}
+
+/** Opens the session of a second step. @throws ApiError */
+export async function passSecondStep({ challenge }: SecondStep, proof: object): Promise<void> {
+  const fields = { challenge, ...proof, session_cookie: ownPath() };
+  await beginSession(await call<CookieSession>('POST', `${loginPath}/second-factor`, fields));
+}
+
+/** A cookie has one half of the secret, this page the other. */
+async function beginSession({ session_key }: Partial<CookieSession>): Promise<void> {
   latest += 1;
   // A replica of an earlier version sends none, and needs none.
   storeSessionKey(session_key ?? null);

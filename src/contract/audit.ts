@@ -8,6 +8,7 @@ export const auditActions = [
   ...(['peer.enroll', 'peer.replace', 'peer.update', 'peer.suspend', 'peer.resume', 'peer.expire'] as const),
   ...(['peer.delete', 'user.create', 'user.update', 'user.delete', 'user.link', 'user.unlink'] as const),
   ...(['password.change', 'password.refused', 'password.reset', 'session.revoke'] as const),
+  ...(['factor.add', 'factor.remove', 'factor.recovery_used', 'recovery_codes.create'] as const),
   ...([
     'token.create',
     'token.revoke',
@@ -40,7 +41,7 @@ const AuditActor = z
 /** The target of an entry. `name` is its name at that time. */
 const AuditTarget = z
   .object({
-    kind: z.enum(['network', 'enrollment_key', 'peer', 'user', 'personal_token', 'session', 'audit']),
+    kind: z.enum(['network', 'enrollment_key', 'peer', 'user', 'personal_token', 'session', 'second_factor', 'audit']),
     id: identifier.nullable(),
     name: z.string().meta({ maxLength: 1000 }).nullable(),
   })

@@ -65,6 +65,7 @@ export const User = z
       description:
         'In a list: who the user is at the issuer of single sign-on; null for a user that has only a password.',
     }),
+    has_second_factor: z.boolean().optional().meta({ description: 'Absent from services without second factors.' }),
   })
   .meta({ id: 'User' });
 export type User = z.infer<typeof User>;

@@ -121,6 +121,10 @@ const rows: Readonly<Record<Name, Row>> = {
   },
   updateUser: { input: [peer, {}], data: user, request: 'PATCH /api/users/9%3Fc', absent: cannot('change users') },
   deleteUser: { input: [peer], data: null, request: 'DELETE /api/users/9%3Fc', absent: ids('user list') },
+  resetFactors: {
+    ...{ input: [peer], data: null, request: 'DELETE /api/users/9%3Fc/factors' },
+    absent: cannot('remove second factors'),
+  },
   listUserSessions: {
     ...{ input: [peer], data: [], request: 'GET /api/users/9%3Fc/sessions', absent: cannot('list sessions of users') },
   },

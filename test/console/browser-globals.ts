@@ -64,7 +64,8 @@ export interface Sessions {
   hasEnded: { value: boolean };
   startProblem: { value: string | null };
   openSession(): Promise<void>;
-  logIn(email: string, password: string): Promise<void>;
+  logIn(email: string, password: string): Promise<object | null>;
+  passSecondStep(step: object, proof: object): Promise<void>;
   logOut(): Promise<void>;
   changePassword(fields: object): Promise<object>;
   canEdit(): boolean;

@@ -76,6 +76,24 @@ describe('the session', () => {
     expect([session.profile.value, session.hasEnded.value, browser.stored.has(keyName)]).toEqual([null, false, false]);
   });
 
+  test('of a user with a second factor begins with the second step, whose refusal ends no session', async () => {
+    const session = await loadModule<Sessions>('session');
+    const second_factor = { challenge: 'cpc_1', kinds: ['totp'] };
+    await serveConsole(
+      json(200, { data: { second_factor } }),
+      json(401, { message: 'the code is wrong' }),
+      json(200, { data: { session_key: 'half' } }),
+      me('owner'),
+    );
+    const step = await session.logIn('me@example.net', 'pw');
+    expect([step, session.profile.value, browser.stored.has(keyName)]).toEqual([second_factor, undefined, false]);
+    const pass = (code: string) => session.passSecondStep(second_factor, { code });
+    expect(await failureOf(pass('1'))).toMatchObject({ message: 'The code is wrong.' });
+    expect([session.hasEnded.value, page.sessionsEnded.value]).toEqual([false, 0]);
+    await pass('2');
+    expect([session.profile.value?.role, browser.stored.get(keyName)]).toEqual(['owner', 'half']);
+  });
+
   test.each([
     [{ session_key: 'new' }, 'new'],
     [{}, 'old'],

@@ -1,3 +1,4 @@
+import { Secret as Key, TOTP } from 'otpauth';
 import { expect, test } from 'vitest';
 import { resetOwner } from '../../src/control-plane/reset-owner.ts';
 import { Secret } from '../../src/core/crypto/secret.ts';
@@ -28,6 +29,7 @@ test('an owner gets a new password while the control plane serves; its sessions 
   );
   expect(await reset(plane.dataDir, owner.email.toUpperCase())).toEqual({
     email: owner.email,
+    factorsRemoved: 0,
     sessionsEnded: 1,
     tokensRevoked: revoked,
     personalTokens: 0,
@@ -45,6 +47,24 @@ test('an owner gets a new password while the control plane serves; its sessions 
     address: null,
     details: { sessions_ended: 1, tokens_revoked: revoked },
   });
+});
+
+test('the second factors of the owner are removed', async () => {
+  const plane = await startPlane();
+  const token = (await login(plane, owner.password)).body.data.access_token;
+  const begun = await plane.call('POST', '/api/auth/factors/challenges', { token, body: { kind: 'totp' } });
+  const { challenge, secret } = begun.body.data;
+  const code = new TOTP({ secret: Key.fromBase32(secret) }).generate({ timestamp: plane.clock.now().getTime() });
+  const added = await plane.call('POST', '/api/auth/factors', { token, body: { challenge, name: 'phone', code } });
+  expect([added.status, (await login(plane, owner.password)).status]).toEqual([201, 403]);
+  expect(await reset(plane.dataDir)).toMatchObject({ factorsRemoved: 1 });
+  const session = (await login(plane, password)).body.data.access_token;
+  const factors = await plane.call('GET', '/api/auth/factors', { token: session });
+  expect(factors.body.data).toMatchObject({ factors: [], recovery_codes_left: 0 });
+  const [entry] = (await plane.call('GET', '/api/audit', { token: session })).body.data.filter(
+    ({ action }: { action: string }) => action === 'password.reset',
+  );
+  expect(entry.details).toMatchObject({ factors_removed: 1 });
 });
 
 test('tokens stay valid on request', async () => {

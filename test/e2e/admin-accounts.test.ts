@@ -38,7 +38,9 @@ describe('user', () => {
     );
     const made = await shell.json(create('v@example.net', 'viewer', '--password-file', file));
     expect(made).toMatchObject({ email: 'v@example.net', role: 'viewer' });
-    expect(await shell.output(['user', 'list'])).toMatch(/^id +e-mail +role +since\n1 +owner@example\.net +owner +20/);
+    expect(await shell.output(['user', 'list'])).toMatch(
+      /^id +e-mail +role +second factor +since\n1 +owner@example\.net +owner +no +20/,
+    );
     expect((await shell.json(['user', 'list'])).users).toHaveLength(3);
     expect((await shell.cpn(['user', 'remove', '--yes', 'a@example.net'])).stderr).toMatch(
       /^removed user a@example\.net/,
@@ -64,6 +66,10 @@ describe('user', () => {
     ]);
     expect([made.exitCode, made.stdout]).toEqual([0, expect.stringContaining('created user')]);
     expect(made.stdout + slip.stdout).not.toContain('correct');
+    const reset = ['user', 'reset-factors', 't@example.net'];
+    expect((await shell.cpn([...reset, '--yes'])).stderr).toMatch(
+      /^removed the second factors of user t@example\.net \(\d+\): 0\n$/,
+    );
     const remove = ['user', 'remove', 't@example.net'];
     const question = /Remove user t@example\.net, member\?.*type t@example\.net to confirm/;
     expect((await shell.type(remove, [[question, '\x03']])).exitCode).toBe(1);

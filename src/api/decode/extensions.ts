@@ -12,6 +12,7 @@ import {
   RuleDecision as RuleDecisionReply,
   RulesPreview as RulesPreviewReply,
 } from '../../contract/rules.ts';
+import { FactorsRemoved } from '../../contract/second-factor.ts';
 import { identifier } from '../../contract/text.ts';
 import { PasswordChange as PasswordChangeReply, SessionsEnded, User as UserReply } from '../../contract/user.ts';
 import { type Decoder, listOf, optionalResource, type Received, resource } from './resource.ts';
@@ -28,6 +29,11 @@ export const decodeUsers = listOf(UserReply, 'users');
 
 /** With the revoked enrolment keys; absent if none were to be revoked. */
 export const decodeChangedUser = resource(UserReply.extend({ keys_revoked: z.array(KeyOfNetwork).optional() }));
+
+/** Null for an unknown number, as of ended sessions. */
+export const decodeFactorsRemoved = optionalResource(
+  FactorsRemoved.extend({ factors_removed: FactorsRemoved.shape.factors_removed.nullable() }),
+);
 
 /** Null where the service does not report the keys. */
 export const decodeUserRemoval = optionalResource(z.object({ keys_revoked: z.array(KeyOfNetwork).nullable() }));

@@ -141,10 +141,10 @@ export const resetOwner: Command = {
     const { resetOwner: reset } = await import('../../control-plane/reset-owner.ts');
     const keepsTokens = input.switch('keep-tokens');
     const done = await reset(where, { email, password }, { keepsTokens });
-    const { sessionsEnded, tokensRevoked, personalTokens, made, database, ...owner } = done;
+    const { factorsRemoved, sessionsEnded, tokensRevoked, personalTokens, made, database, ...owner } = done;
     if (input.switch('json')) {
       printJson({
-        ...{ email: owner.email, sessions_ended: sessionsEnded },
+        ...{ email: owner.email, sessions_ended: sessionsEnded, factors_removed: factorsRemoved },
         ...{ tokens_revoked: tokensRevoked, personal_tokens: personalTokens, ...made },
       });
       return exitCodes.done;
@@ -152,6 +152,7 @@ export const resetOwner: Command = {
     print(
       `${green('reset')} the password of ${printable(owner.email)} in ${printable(database)}; sessions ended: ${sessionsEnded}`,
     );
+    if (factorsRemoved > 0) note(`removed second factors: ${factorsRemoved}`);
     if (tokensRevoked.length > 0) note(describeRevoked(tokensRevoked));
     if (personalTokens > 0) {
       note(

@@ -38,8 +38,11 @@ export const listUsers: Command = {
     else
       print(
         table(
-          ['id', 'e-mail', 'role', 'since'],
-          users.map(({ id, email, role, created_at }) => [String(id), email, role, created_at]),
+          ['id', 'e-mail', 'role', 'second factor', 'since'],
+          users.map(({ id, email, role, has_second_factor: has, created_at }) => [
+            ...[String(id), email, role],
+            ...[has === undefined ? '-' : has ? 'yes' : 'no', created_at],
+          ]),
         ),
       );
     return exitCodes.done;
@@ -154,6 +157,24 @@ export const removeUser: Command = {
     }
     note(`removed user ${printable(email)} (${id})`);
     noteKeysRevoked(keys);
+    return exitCodes.done;
+  },
+};
+
+export const resetFactors: Command = {
+  name: 'user reset-factors',
+  argument: theUser,
+  summary: 'Remove the second factors of a user that lost them; needs a login at most 5 minutes ago',
+  flags: { ...apiFlags, ...jsonFlag, ...yesFlag },
+  examples: ['cpn user reset-factors you@example.net --yes'],
+  async run(input) {
+    const service = await openAdmin(input);
+    const { id, email } = await findUser(service, input.argument('user'));
+    const question = `Remove the second factors of ${email}? Its password then suffices.`;
+    if (!(await confirmByName(question, [email, String(id)], input))) return exitCodes.failed;
+    const { factors_removed } = await service.resetFactors(id);
+    if (input.switch('json')) printJson({ id, email, factors_removed });
+    else note(`removed the second factors of user ${printable(email)} (${id}): ${factors_removed ?? 'all'}`);
     return exitCodes.done;
   },
 };

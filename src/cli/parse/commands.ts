@@ -46,6 +46,7 @@ const sources: Readonly<Record<string, () => Promise<Command>>> = {
   'user update': async () => (await import('../commands/user.ts')).updateUser,
   'user passwd': async () => (await import('../commands/user.ts')).changePassword,
   'user remove': async () => (await import('../commands/user.ts')).removeUser,
+  'user reset-factors': async () => (await import('../commands/user.ts')).resetFactors,
   'token list': async () => (await import('../commands/token.ts')).listTokens,
   'token create': async () => (await import('../commands/token.ts')).createToken,
   'token revoke': async () => (await import('../commands/token.ts')).revokeToken,

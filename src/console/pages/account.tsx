@@ -15,6 +15,7 @@ import { type Column, Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { type Polled, usePolled } from '../polled.ts';
 import { changePassword, profile } from '../session.ts';
+import { SecondFactorSection } from './second-factors.tsx';
 
 export function AccountPage(): JSX.Element {
   const user = profile.value;
@@ -31,6 +32,7 @@ export function AccountPage(): JSX.Element {
       </p>
       <Sessions sessions={sessions} />
       <Tokens tokens={tokens} />
+      <SecondFactorSection onAdded={sessions.refresh} />
       <Password onChanged={refresh} />
     </>
   );

@@ -1,6 +1,5 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { encode } from 'uqr';
 import type { Network } from '../../contract/network.ts';
 import type { Peer } from '../../contract/peer.ts';
 import { findProfileConnectors } from '../../core/export/device-profile.ts';
@@ -9,8 +8,8 @@ import { enrollPhone, keepPhone, keptPhone, OutcomeUnknown, type Phone, repeat }
 import { healthSource, useLive } from '../live.ts';
 import { linkTo } from '../logic/page/route.ts';
 import { type Dialled, findDialled } from '../logic/peers/connectors.ts';
-import { codeBorder, draftPhoneConfig, findModulePixels, fitsCode } from '../logic/peers/phone-config.ts';
-import { Copy } from '../parts/copy.tsx';
+import { draftPhoneConfig, fitsCode } from '../logic/peers/phone-config.ts';
+import { Copy, QrCode } from '../parts/copy.tsx';
 import { Download } from '../parts/download.tsx';
 import { Choice, Field, Form } from '../parts/forms/form.tsx';
 import { Problem } from '../parts/request-state.tsx';
@@ -153,27 +152,5 @@ function PhoneResult({ phone }: { readonly phone: Phone }): JSX.Element {
       </p>
       <Copy what="file" label="The same as a wg-quick file" text={config} />
     </>
-  );
-}
-
-/** Dark on white in every theme and never scaled down, as cameras need it. The text must fit. */
-function QrCode({ label, text }: { readonly label: string; readonly text: string }): JSX.Element {
-  const { data, size } = encode(text, { border: codeBorder });
-  const path = data.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : ''))).join('');
-  const width = size * findModulePixels(size - 2 * codeBorder);
-  return (
-    <div class="qr">
-      <svg
-        viewBox={`0 0 ${size} ${size}`}
-        width={width}
-        height={width}
-        role="img"
-        aria-label={label}
-        shape-rendering="crispEdges"
-      >
-        <rect width={size} height={size} fill="#fff" />
-        <path d={path} fill="#000" />
-      </svg>
-    </div>
   );
 }

@@ -22,7 +22,7 @@ const roles: readonly (readonly [Role, string])[] = [
 
 type OpenedDialog =
   | { readonly dialog: 'create' }
-  | { readonly dialog: 'role' | 'sessions' | 'remove'; readonly user: User }
+  | { readonly dialog: 'role' | 'sessions' | 'factors' | 'remove'; readonly user: User }
   | null;
 
 export function UsersPage(): JSX.Element {
@@ -38,6 +38,8 @@ export function UsersPage(): JSX.Element {
   const columns: readonly Column<User>[] = [
     { title: 'E-mail address', cell: ({ email }) => email },
     { title: 'Role', cell: ({ role }) => role },
+    // A replica of an earlier version sends none.
+    { title: 'Second factor', cell: ({ has_second_factor: has }) => (has === undefined ? '–' : has ? 'yes' : 'no') },
     { title: 'Since', cell: ({ created_at }) => <Time at={created_at} /> },
     {
       title: 'Actions',
@@ -52,6 +54,11 @@ export function UsersPage(): JSX.Element {
           {user.id !== profile.value?.id && (user.role !== 'owner' || isOwner()) && (
             <button type="button" onClick={() => setOpened({ dialog: 'sessions', user })}>
               End sessions<span class="hidden"> of {user.email}</span>
+            </button>
+          )}
+          {user.has_second_factor && user.id !== profile.value?.id && (user.role !== 'owner' || isOwner()) && (
+            <button type="button" onClick={() => setOpened({ dialog: 'factors', user })}>
+              Remove second factors<span class="hidden"> of {user.email}</span>
             </button>
           )}
           {user.id !== profile.value?.id && (
@@ -77,6 +84,7 @@ export function UsersPage(): JSX.Element {
       {opened?.dialog === 'create' && <CreateUser close={close} done={done} />}
       {opened?.dialog === 'role' && <ChangeRole user={opened.user} close={close} done={done} />}
       {opened?.dialog === 'sessions' && <EndSessions user={opened.user} close={close} done={done} />}
+      {opened?.dialog === 'factors' && <RemoveFactors user={opened.user} close={close} done={done} />}
       {opened?.dialog === 'remove' && <RemoveUser user={opened.user} close={close} done={done} />}
     </>
   );
@@ -146,6 +154,20 @@ function EndSessions({ user, close, done }: UserDialogProps & { readonly user: U
   return (
     <Confirm title={`End all sessions of ${user.email}?`} action="End" onClose={close} onConfirm={end}>
       <p>This user has to log in again. Personal tokens stay valid.</p>
+    </Confirm>
+  );
+}
+
+function RemoveFactors({ user, close, done }: UserDialogProps & { readonly user: User }): JSX.Element {
+  const remove = async () => {
+    await call('DELETE', `api/users/${user.id}/factors`);
+    await done(`The second factors of ${user.email} are removed.`);
+  };
+  return (
+    <Confirm title={`Remove the second factors of ${user.email}?`} action="Remove" onClose={close} onConfirm={remove}>
+      <p>
+        For a user that lost them. The password then suffices, so make sure first that the request is from this user.
+      </p>
     </Confirm>
   );
 }

@@ -1,9 +1,11 @@
 import type { JSX } from 'preact';
 import { useId, useRef, useState } from 'preact/hooks';
+import { encode } from 'uqr';
+import { codeBorder, findModulePixels } from '../logic/peers/phone-config.ts';
 
 interface CopyProps {
   /** The kind of text, in one word. */
-  readonly what?: 'command' | 'file' | 'token';
+  readonly what?: 'command' | 'file' | 'token' | 'secret' | 'list';
   readonly label: string;
   readonly text: string;
 }
@@ -40,4 +42,26 @@ async function copyText(text: string, place: HTMLElement | null): Promise<boolea
     if (place !== null) getSelection()?.selectAllChildren(place);
     return false;
   }
+}
+
+/** Dark on white in every theme and never scaled down, as cameras need it. The text must fit. */
+export function QrCode({ label, text }: { readonly label: string; readonly text: string }): JSX.Element {
+  const { data, size } = encode(text, { border: codeBorder });
+  const path = data.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : ''))).join('');
+  const width = size * findModulePixels(size - 2 * codeBorder);
+  return (
+    <div class="qr">
+      <svg
+        viewBox={`0 0 ${size} ${size}`}
+        width={width}
+        height={width}
+        role="img"
+        aria-label={label}
+        shape-rendering="crispEdges"
+      >
+        <rect width={size} height={size} fill="#fff" />
+        <path d={path} fill="#000" />
+      </svg>
+    </div>
+  );
 }

@@ -11,6 +11,7 @@ export const tokenPrefixes = {
   session: 'cpu_',
   personal: 'cpt_',
   device: 'cpd_',
+  challenge: 'cpc_',
 } as const;
 
 type TokenPrefix = (typeof tokenPrefixes)[keyof typeof tokenPrefixes];
@@ -62,6 +63,8 @@ export function derivePeerToken(enrollmentKey: Secret, idempotencyKey: Secret, s
 
 /** How long a login proves the password, in milliseconds. */
 export const freshLoginMs = 5 * 60 * 1000;
+/** How long a login waits for its second factor, and a new factor for its proof. */
+export const challengeMs = 5 * 60 * 1000;
 /** How far the clock of the replica that took the login may be ahead. */
 const clockToleranceMs = 5_000;
 

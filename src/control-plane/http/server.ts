@@ -34,6 +34,7 @@ import { addPeerRoutes } from './routes/peers.ts';
 import { addPersonalTokenRoutes } from './routes/personal-tokens.ts';
 import { addRemovalsRoute } from './routes/removals.ts';
 import { addRuleAnswerRoutes, addRulesRoutes } from './routes/rules.ts';
+import { addSecondFactorRoutes } from './routes/second-factors.ts';
 import { addSessionRoutes } from './routes/session.ts';
 import { addSingleSignOnRoutes, serveCallback } from './routes/single-sign-on.ts';
 import { addUserRoutes } from './routes/users.ts';
@@ -120,6 +121,7 @@ export async function createServer(context: Context, serverContext: ServerContex
     ...{ limitLogins, limitGuesses: limitFailures(app, guesses) },
   });
   addSingleSignOnRoutes(app, context, limitLogins);
+  addSecondFactorRoutes(app, context, limitLogins);
   const maps = createMapCache(context.db);
   const sendPage = createPageSender();
   addNetworkRoutes(app, context, { ...serverContext, maps, sendPage });

@@ -20,6 +20,17 @@ export async function replyWithSession(
   { token, expiresAt: expires_at }: OpenedSession,
 ): Promise<{ data: Session } | { data: CookieSession }> {
   if (path === undefined) return { data: { access_token: token.reveal(), token_type: 'Bearer', expires_at } };
+  return replyWithCookie(context, request, response, path, { token, expiresAt: expires_at });
+}
+
+/** Returns a new session of a page: a cookie and its key. The browser's former session ends. */
+export async function replyWithCookie(
+  context: Context,
+  request: BrowserRequest & { readonly ip: string },
+  response: FastifyReply,
+  path: string,
+  { token, expiresAt: expires_at }: OpenedSession,
+): Promise<{ data: CookieSession }> {
   await endReplacedSession(context, request);
   const { cookie, key } = splitToken(token);
   setSessionCookie(request, response, path, { cookie, expiresAt: new Date(expires_at) });

@@ -1,4 +1,5 @@
-import { freshLoginMs } from '../domain/tokens.ts';
+import { totpSeconds } from '../domain/one-time-codes.ts';
+import { challengeMs, freshLoginMs } from '../domain/tokens.ts';
 import type { Db, Tables } from './tables.ts';
 import { transact } from './transact.ts';
 
@@ -34,6 +35,7 @@ export async function clampInstants(db: Db, now: Date): Promise<void> {
       .set({ next_at: at })
       .where('next_at', '>', latestRefresh)
       .execute();
+    await clampFactors(transaction, now);
     // A host answers a message within seconds or never, so these messages are of no use.
     await transaction.deleteFrom('peer_messages').where('created_at', '>', at).execute();
     for (const table of ['peer_endpoints', 'peer_pairs', 'path_starts'] as const)
@@ -72,5 +74,21 @@ async function shortenIn(transaction: Db, table: ExpiringTable & keyof Tables, n
       .set({ created_at: table === 'sessions' ? earlier : at, ...(end !== null && { expires_at: end }) })
       .where('id', '=', id)
       .execute();
+  }
+}
+
+/** An authenticator app would be refused until its last step, and after wrong codes for hours. */
+async function clampFactors(transaction: Db, now: Date): Promise<void> {
+  const at = now.toISOString();
+  const latest = new Date(now.getTime() + challengeMs).toISOString();
+  await transaction.deleteFrom('factor_challenges').where('expires_at', '>', latest).execute();
+  await transaction.updateTable('second_factors').set({ last_used_at: at }).where('last_used_at', '>', at).execute();
+  const present = Math.floor(now.getTime() / 1000 / totpSeconds);
+  const apps = transaction.selectFrom('second_factors').select(['id', 'data']).where('kind', '=', 'totp');
+  for (const { id, data } of await apps.execute()) {
+    const { secret, lastStep, failedAt = at } = JSON.parse(data);
+    if (lastStep <= present + 1 && failedAt <= at) continue;
+    const clamped = JSON.stringify({ secret, lastStep: Math.min(lastStep, present) });
+    await transaction.updateTable('second_factors').set({ data: clamped }).where('id', '=', id).execute();
   }
 }

@@ -1,4 +1,4 @@
-import { PostgresAdapter, type SelectQueryBuilder, sql } from 'kysely';
+import { type Kysely, PostgresAdapter, type SelectQueryBuilder, sql } from 'kysely';
 import type { Db, Tables } from './tables.ts';
 
 /** The changed part of a network: its map, its health and events, or the messages for its hosts. */
@@ -59,4 +59,17 @@ export async function writeCheck(db: Db, at: string): Promise<void> {
     .values({ id: 1, at })
     .onConflict((conflict) => conflict.column('id').doUpdateSet({ at }))
     .execute();
+}
+
+/** With `isNeeded`, lets no version start on the database that lacks the migration. */
+export async function requireMigration(db: Db, name: string, isNeeded: boolean): Promise<void> {
+  const records = db as unknown as Kysely<{ kysely_migration: { name: string; timestamp: string } }>;
+  if (!isNeeded) await records.deleteFrom('kysely_migration').where('name', '=', name).execute();
+  else {
+    await records
+      .insertInto('kysely_migration')
+      .values({ name, timestamp: new Date().toISOString() })
+      .onConflict((conflict) => conflict.column('name').doNothing())
+      .execute();
+  }
 }

@@ -1,7 +1,8 @@
-import type { Kysely, Selectable } from 'kysely';
+import type { Selectable } from 'kysely';
 import type { ChangedMapRules, MapRules } from '../../contract/rules.ts';
 import type { RuleSet } from '../domain/rules/rule-set.ts';
 import type { Revision } from './changes.ts';
+import { requireMigration } from './database.ts';
 import type { Db, Tables } from './tables.ts';
 
 export interface StoredRules extends RuleSet {
@@ -63,20 +64,8 @@ const rulesMigration = '0027-rules';
  * would be those of open networks.
  */
 async function requireRulesVersion(db: Db): Promise<void> {
-  const records = db as unknown as Kysely<{ kysely_migration: { name: string; timestamp: string } }>;
-  const closed = await db
-    .selectFrom('network_rules')
-    .select('network_id')
-    .where('mode', '=', 'closed')
-    .executeTakeFirst();
-  if (closed === undefined) await records.deleteFrom('kysely_migration').where('name', '=', rulesMigration).execute();
-  else {
-    await records
-      .insertInto('kysely_migration')
-      .values({ name: rulesMigration, timestamp: new Date().toISOString() })
-      .onConflict((conflict) => conflict.column('name').doNothing())
-      .execute();
-  }
+  const closed = db.selectFrom('network_rules').select('network_id').where('mode', '=', 'closed').limit(1);
+  await requireMigration(db, rulesMigration, (await closed.executeTakeFirst()) !== undefined);
 }
 
 /** Sets when the rules must be confirmed. Null confirms them, and forgets the earlier ones. */

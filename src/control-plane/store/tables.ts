@@ -6,6 +6,7 @@ import type { PeerMessageKind } from '../../contract/network.ts';
 import type { PeerType } from '../../contract/peer.ts';
 import type { DeletionOutcome } from '../../contract/removal.ts';
 import type { RulesMode } from '../../contract/rules.ts';
+import type { FactorKind } from '../../contract/second-factor.ts';
 import type { FieldColumns } from './peer-columns.ts';
 
 /** The database, or a transaction in it. Queries use only SQL that SQLite and PostgreSQL share. */
@@ -71,6 +72,31 @@ export interface Tables {
     created_at: string;
     expires_at: string | null;
     last_used_at: string | null;
+  };
+  second_factors: {
+    id: Generated<number>;
+    user_id: number;
+    kind: FactorKind;
+    name: string;
+    /** A FactorData in JSON. */
+    data: string;
+    created_at: string;
+    last_used_at: string | null;
+  };
+  /** The unused recovery codes. */
+  recovery_codes: { user_id: number; code_hash: string };
+  /** Logins after the password, and factors that are being added. */
+  factor_challenges: {
+    id: Generated<number>;
+    user_id: number;
+    /** The session that adds a factor; null for a login. */
+    session_id: number | null;
+    token_hash: string;
+    /** A ChallengeData in JSON. */
+    data: string;
+    /** Failed attempts. */
+    tries: number;
+    expires_at: string;
   };
   /** The prefixes of addresses from which users logged in. */
   known_prefixes: { user_id: number; prefix: string; last_used_at: string };

@@ -117,6 +117,12 @@ const readings: Readonly<Record<string, Reading>> = {
     mayLack: [],
     ignores: [],
   },
+  'the second factors that were removed': {
+    of: 'FactorsRemoved',
+    decode: (body) => extensions.decodeFactorsRemoved(body, source),
+    mayLack: ['factors_removed'],
+    ignores: [],
+  },
   'a user that was removed': {
     of: 'UserRemoval',
     decode: (body) => extensions.decodeUserRemoval(body, source),
@@ -247,6 +253,7 @@ function refuseSkipped(skipped: readonly { readonly reason: string }[] = []): vo
 const elsewhere = [
   ...['NetworkDelta', 'ReportReply', 'HealthSummary', 'PeerDetails', 'PeerTraffic', 'NetworkTraffic'],
   ...['ReachablePairs', 'DeviceRequest', 'DeviceDecision', 'LoginMethods', 'SingleSignOn', 'CookieSession'],
+  ...['SecondFactors', 'FactorChallenge', 'AddedFactor', 'RecoveryCodes'],
 ];
 
 let description: Description;

@@ -121,6 +121,37 @@ test('the last use of a session and of a known prefix is not later than now', ()
     }
   }));
 
+test('an app is accepted again after its last code and its failures of the future, and challenges last 5 minutes', () =>
+  withRows(async (rows) => {
+    const user_id = await rows.addUser();
+    const step = Math.floor(now / 30_000);
+    const made = { user_id, kind: 'totp', name: 'phone', created_at: past } as const;
+    const apps = [
+      [{ secret: 'A', lastStep: step + 1, failures: 3, failedAt: past }, past],
+      [{ secret: 'B', lastStep: step + 2 }, future],
+      [{ secret: 'C', lastStep: step - 9, failures: 10, failedAt: future }, present],
+    ] as const;
+    for (const [data, last_used_at] of apps)
+      await rows.db
+        .insertInto('second_factors')
+        .values({ ...made, data: JSON.stringify(data), last_used_at })
+        .execute();
+    for (const expires_at of [ago(-300_000), ago(-300_001)])
+      await rows.db
+        .insertInto('factor_challenges')
+        .values({ user_id, session_id: null, token_hash: expires_at, data: '{}', tries: 0, expires_at })
+        .execute();
+    await clampInstants(rows.db, new Date(now));
+    const stored = await rows.db.selectFrom('second_factors').selectAll().orderBy('id').execute();
+    expect(stored.map(({ data, last_used_at }) => [JSON.parse(data), last_used_at])).toEqual([
+      [apps[0][0], past],
+      [{ secret: 'B', lastStep: step }, present],
+      [{ secret: 'C', lastStep: step - 9 }, present],
+    ]);
+    const left = await rows.db.selectFrom('factor_challenges').select('expires_at').execute();
+    expect(left).toEqual([{ expires_at: ago(-300_000) }]);
+  }));
+
 test('a message of the future is dropped, and an event for the webhook is due now unless a retry waits for it', () =>
   withRows(async ({ db, network, addPeer }) => {
     const peer_id = await addPeer();

@@ -80,6 +80,8 @@ interface FieldProps {
   readonly hint?: ComponentChildren;
   readonly type?: 'text' | 'email' | 'password' | 'number' | 'search';
   readonly autocomplete?: string;
+  /** True for a field of digits, for which phones show their keys. */
+  readonly isDigits?: boolean;
   readonly isMultiline?: boolean;
   readonly isRequired?: boolean;
   readonly placeholder?: string;
@@ -106,6 +108,7 @@ export function Field(props: FieldProps): JSX.Element {
     'aria-invalid': problems.length > 0,
     'aria-describedby': `${id}-hint ${id}-problem`,
     onInput: (event: Event) => onChange((event.currentTarget as HTMLInputElement).value),
+    ...(props.isDigits && { inputMode: 'numeric' as const }),
     ...(props.placeholder !== undefined && { placeholder: props.placeholder }),
   };
   const technical = { autocapitalize: 'none', spellcheck: false } as const;

@@ -15,6 +15,7 @@ export const PeerPath = NetworkPath.extend({ peer: id });
 export const UserPath = z.object({ user: id });
 export const UserSessionPath = UserPath.extend({ session: id });
 export const TokenPath = z.object({ id });
+export const FactorPath = z.object({ id });
 export const SessionPath = z.object({ id });
 
 export const sessionTimes =

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { CookieSession, LoginRequest, LogoutRequest, OpenSession, Profile, Session } from '../../../contract/auth.ts';
 import { Refusal, reply } from '../../../contract/reply.ts';
+import { LoginChallenge } from '../../../contract/second-factor.ts';
 import { ChangePassword, PasswordChange } from '../../../contract/user.ts';
 import { Secret } from '../../../core/crypto/secret.ts';
 import { readers, readersInSession } from '../../domain/caller.ts';
@@ -10,6 +11,7 @@ import { changePassword } from '../../service/accounts/users.ts';
 import type { Context } from '../../service/context.ts';
 import { type App, isDirect, userOf } from '../app.ts';
 import type { FailureLimit } from '../limits.ts';
+import { readPageSite } from '../passkey-site.ts';
 import { clearSessionCookie, requirePublicHost, requireSameOrigin, setSessionCookie } from '../session-cookie.ts';
 import { replyWithSession } from '../session-reply.ts';
 import { done, Nothing, SessionPath, sessionTimes } from './parts.ts';
@@ -23,7 +25,10 @@ export function addSessionRoutes(app: App, context: Context, limitFailures: Fail
       operationId: 'login',
       summary: 'Open a session with e-mail address and password',
       body: LoginRequest,
-      response: { 200: z.union([reply(Session), reply(CookieSession)]) },
+      description:
+        'A page of a user with a second factor receives a challenge in place of a session. Without session_cookie, such a user is refused with ' +
+        'a 403: use a personal token.',
+      response: { 200: z.union([reply(Session), reply(CookieSession), reply(LoginChallenge)]) },
     },
     handler: async (request, response) => {
       const { email, password, device_name: device = '', session_cookie: path } = request.body;
@@ -32,14 +37,18 @@ export function addSessionRoutes(app: App, context: Context, limitFailures: Fail
       if (isSplit) requireSameOrigin(request);
       const opened = await limitFailures(request, email.toLowerCase(), () =>
         login(context, {
-          email,
-          password: new Secret(password),
-          device,
-          address: request.ip,
-          isDirect: isDirect(request),
-          isSplit,
+          ...{
+            email,
+            password: new Secret(password),
+            device,
+            address: request.ip,
+            isDirect: isDirect(request),
+            isSplit,
+          },
+          site: readPageSite(request, context.publicUrls).passkeys,
         }),
       );
+      if ('second_factor' in opened) return { data: opened };
       return replyWithSession(context, request, response, path, opened);
     },
   });

@@ -1,3 +1,4 @@
+import type { FactorKind } from '../../../contract/second-factor.ts';
 import type { Secret } from '../../../core/crypto/secret.ts';
 import { boundSessions } from '../../domain/session-limits.ts';
 import { hashToken, mintSplitToken, mintToken, tokenPrefixes } from '../../domain/tokens.ts';
@@ -10,8 +11,11 @@ import { noteAddress } from './new-address.ts';
 /** The maximum number of sessions per user. A later login ends the oldest. */
 const mostSessions = 100;
 
+/** The second proof of identity, after the password. */
+export type SecondProof = FactorKind | 'recovery_code';
+
 /** How a user proved its identity. */
-export type LoginMethod = 'password' | 'device_code' | 'single_sign_on';
+export type LoginMethod = 'password' | `password+${SecondProof}` | 'device_code' | 'single_sign_on';
 
 export interface Login {
   readonly user: { readonly id: number; readonly email: string; readonly organizationId: number };

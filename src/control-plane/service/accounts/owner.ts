@@ -4,6 +4,7 @@ import type { Secret } from '../../../core/crypto/secret.ts';
 import { quote, WrongUsage } from '../../../core/errors/index.ts';
 import { hashPassword } from '../../domain/passwords.ts';
 import { countTokens, deleteTokens } from '../../store/accounts/personal-tokens.ts';
+import { deleteFactors } from '../../store/accounts/second-factors.ts';
 import { endSessions } from '../../store/accounts/sessions.ts';
 import {
   insertOrganization,
@@ -75,6 +76,7 @@ type OwnerTools = Pick<Context, 'db' | 'readTime' | 'random' | 'passwordCost'>;
 
 export interface OwnerReset {
   readonly email: string;
+  readonly factorsRemoved: number;
   readonly sessionsEnded: number;
   readonly tokensRevoked: readonly { readonly id: number; readonly name: string }[];
   /** The number of personal tokens that are still valid. */
@@ -97,16 +99,21 @@ export async function resetOwner(
     // The first change, so that SQLite waits for the lock of a control plane that serves.
     const user = await setPasswordOfOwner(transaction, email, passwordHash, at.toISOString());
     if (!user) throw new WrongUsage(describeNoOwner(email, await listOwners(transaction)));
+    const factorsRemoved = await deleteFactors(transaction, user.id);
     const sessionsEnded = await endSessions(transaction, user.id);
     const revoked = keepsTokens ? [] : await deleteTokens(transaction, user.id, at.toISOString());
     const tokensRevoked = revoked.map(({ id, name }) => ({ id, name }));
     const author = { organizationId: user.organization_id, actor: system, address: null, readTime };
     const target = { kind: 'user', id: user.id, name: email } as const;
-    const details = { sessions_ended: sessionsEnded, tokens_revoked: tokensRevoked };
+    const details = {
+      ...(factorsRemoved > 0 && { factors_removed: factorsRemoved }),
+      sessions_ended: sessionsEnded,
+      tokens_revoked: tokensRevoked,
+    };
     await record(transaction, author, { action: 'password.reset', target, details });
     const personalTokens = await countTokens(transaction, user.id);
     const made = await listMadeBy(transaction, { organizationId: user.organization_id, userId: user.id }, at);
-    return { email, sessionsEnded, tokensRevoked, personalTokens, made };
+    return { email, factorsRemoved, sessionsEnded, tokensRevoked, personalTokens, made };
   });
 }
 

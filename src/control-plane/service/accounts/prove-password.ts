@@ -3,6 +3,7 @@ import type { UserCaller } from '../../domain/caller.ts';
 import { verifyPassword } from '../../domain/passwords.ts';
 import { isFreshLogin } from '../../domain/tokens.ts';
 import { Forbidden, InvalidRequest } from '../../errors.ts';
+import { hasFactor } from '../../store/accounts/second-factors.ts';
 import { findUserByEmail, lockUserWithPassword } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/tables.ts';
 import { transact } from '../../store/transact.ts';
@@ -55,10 +56,11 @@ interface Proof {
  * neither a token nor a stolen session suffices. Runs in the transaction of the change.
  * @throws Forbidden for a personal token or a changed password, InvalidRequest for a missing one
  */
-export async function requireProof({ now }: Context, db: Db, { caller, login, proof, field }: Proof): Promise<void> {
-  if (login === null) {
-    throw new Forbidden('a personal token may not do this; log in with e-mail address and password');
-  }
+export async function requireProof(context: Context, db: Db, { caller, login, proof, field }: Proof): Promise<void> {
+  const { now } = context;
+  if (login === null) throw byToken();
+  // The thief of a session may have the password, which a second factor is to make useless.
+  await requireSecondFactor(context, db, { caller, login });
   if (proof !== null) {
     if (!(await lockUserWithPassword(db, caller.userId, proof))) throw wrongPassword();
   } else if (!isFreshLogin(login, now())) {
@@ -66,4 +68,24 @@ export async function requireProof({ now }: Context, db: Db, { caller, login, pr
       [field]: ['is required, because the login of this session is more than 5 minutes ago'],
     });
   }
+}
+
+/** Refuses a user with a second factor whose login, which proved it, is not recent. */
+export async function requireSecondFactor(
+  context: Context,
+  db: Db,
+  { caller, login }: Pick<Proof, 'caller' | 'login'>,
+): Promise<void> {
+  if (await hasFactor(db, caller.userId)) requireFreshLogin(context, login);
+}
+
+/** For changes that no password proves. @throws Forbidden */
+export function requireFreshLogin({ now }: Pick<Context, 'now'>, login: string | null): void {
+  if (login === null) throw byToken();
+  if (isFreshLogin(login, now())) return;
+  throw new Forbidden('this needs a login at most 5 minutes ago, and no password replaces it; log in again');
+}
+
+function byToken(): Forbidden {
+  return new Forbidden('a personal token may not do this; log in with e-mail address and password');
 }

@@ -1,11 +1,14 @@
 import type { OpenSession, Profile } from '../../../contract/auth.ts';
+import type { LoginChallenge } from '../../../contract/second-factor.ts';
 import type { Secret } from '../../../core/crypto/secret.ts';
 import type { Caller, UserCaller } from '../../domain/caller.ts';
+import type { PasskeySite } from '../../domain/passkeys.ts';
 import { verifyPassword } from '../../domain/passwords.ts';
 import { boundSessions, storesUseSince } from '../../domain/session-limits.ts';
 import { hashToken, tokenPrefixes } from '../../domain/tokens.ts';
 import { Forbidden, NotFound, Unauthenticated } from '../../errors.ts';
 import { findTokenHolder, recordTokenUse, type TokenHolder } from '../../store/accounts/personal-tokens.ts';
+import { listFactors } from '../../store/accounts/second-factors.ts';
 import {
   deleteSession,
   findSessionHolder,
@@ -14,13 +17,15 @@ import {
 } from '../../store/accounts/sessions.ts';
 import { findOnlyOrganization, findUser, findUserByEmail, lockUserWithPassword } from '../../store/accounts/users.ts';
 import { findPeerCaller } from '../../store/peers/peers.ts';
+import type { Db } from '../../store/tables.ts';
 import { transact } from '../../store/transact.ts';
-import { record } from '../audit.ts';
+import { type AuditedAction, record } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { requireAuthor, voidCredential } from '../require-author.ts';
 import { refuseUnlisted } from '../suspension.ts';
 import { type OpenedSession, openLogin } from './open-login.ts';
 import { revokeToken } from './personal-tokens.ts';
+import { challengeLogin } from './second-step.ts';
 
 /** The minimum time between writes of a token's last use: most requests must not write. */
 const useGrainMs = 3600 * 1000;
@@ -38,10 +43,17 @@ export interface LoginAttempt {
   readonly isDirect: boolean;
   /** True for a browser, whose cookie is one half of the token. */
   readonly isSplit?: boolean;
+  /** Where the page uses passkeys; null for a page that cannot. */
+  readonly site?: PasskeySite | null;
 }
 
-/** Opens a session. A wrong password and an unknown address cost and return the same. */
-export async function login(context: Context, attempt: LoginAttempt): Promise<OpenedSession> {
+/**
+ * Opens a session, or returns a challenge for the second factor of a page's user. A wrong password
+ * and an unknown address cost and return the same.
+ *
+ * @throws Forbidden for a user with a second factor without a page
+ */
+export async function login(context: Context, attempt: LoginAttempt): Promise<OpenedSession | LoginChallenge> {
   const { db, passwordCost } = context;
   const email = attempt.email.toLowerCase();
   if (!context.allowsPasswords && !attempt.isDirect) throw new Forbidden(passwordsOff);
@@ -55,17 +67,35 @@ export async function login(context: Context, attempt: LoginAttempt): Promise<Op
   const { password_hash: hash } = user;
   if (hash === null) throw new Error('a password matched no hash');
   const name = shorten(attempt.device);
-  return transact(db, async (transaction) => {
+  const result = await transact(db, async (transaction) => {
     // The user may have been removed meanwhile, or its password changed.
     const held = await lockUserWithPassword(transaction, user.id, hash);
     if (!held) throw new Unauthenticated('e-mail address or password is wrong');
+    const factors = await listFactors(transaction, user.id);
+    if (factors.length > 0) {
+      if (attempt.isSplit)
+        return challengeLogin(context, transaction, {
+          userId: user.id,
+          device: name,
+          factors,
+          site: attempt.site ?? null,
+        });
+      await recordRefusalIn(context, transaction, { attempt, user, details: { second_factor: null } });
+      return null;
+    }
     const { id: _, ...opened } = await openLogin(context, transaction, {
       user: { id: user.id, email, organizationId: user.organization_id },
       ...{ name, address: attempt.address, isSplit: attempt.isSplit ?? false, method: 'password' },
     });
     return opened;
   });
+  if (result === null) throw new Forbidden(needsPage);
+  return result;
 }
+
+const needsPage =
+  'this user has a second factor, so a password alone opens no session; log in by the console (cpn login --no-browser), or use a ' +
+  'personal token (cpn login --token-file FILE)';
 
 const mostOfName = 255;
 
@@ -76,24 +106,30 @@ export function shorten(name: string): string {
 }
 
 /** Records a refused login, also for an unknown address, so that both take the same time. */
-async function recordRefusal(
-  { db, readTime }: Context,
-  { email, address }: LoginAttempt,
-  user: { readonly id: number; readonly organization_id: number } | undefined,
+async function recordRefusal(context: Context, attempt: LoginAttempt, user: RefusedLogin['user']): Promise<void> {
+  await transact(context.db, (transaction) => recordRefusalIn(context, transaction, { attempt, user }));
+}
+
+interface RefusedLogin {
+  readonly attempt: LoginAttempt;
+  readonly user: { readonly id: number; readonly organization_id: number } | undefined;
+  readonly details?: AuditedAction['details'];
+}
+
+async function recordRefusalIn(
+  { readTime }: Context,
+  transaction: Db,
+  { attempt: { email, address }, user, details = {} }: RefusedLogin,
 ): Promise<void> {
-  await transact(db, async (transaction) => {
-    const only = await findOnlyOrganization(transaction);
-    const author = {
-      organizationId: user?.organization_id ?? only ?? null,
-      actor: { kind: 'nobody', id: null, name: null },
-      address,
-      readTime,
-    } as const;
-    await record(transaction, author, {
-      action: 'login.refused',
-      target: { kind: 'user', id: user?.id ?? null, name: email.toLowerCase().slice(0, 254) },
-    });
-  });
+  const only = await findOnlyOrganization(transaction);
+  const author = {
+    organizationId: user?.organization_id ?? only ?? null,
+    actor: { kind: 'nobody', id: null, name: null },
+    address,
+    readTime,
+  } as const;
+  const target = { kind: 'user', id: user?.id ?? null, name: email.toLowerCase().slice(0, 254) } as const;
+  await record(transaction, author, { action: 'login.refused', target, details });
 }
 
 interface TokenUse extends Pick<Caller, 'address' | 'access'> {

@@ -14,6 +14,7 @@ import { hashPassword } from '../../domain/passwords.ts';
 import { Forbidden, InvalidRequest, NotFound } from '../../errors.ts';
 import { findIdentity } from '../../store/accounts/identities.ts';
 import { deleteTokens } from '../../store/accounts/personal-tokens.ts';
+import { deleteChallenges } from '../../store/accounts/second-factors.ts';
 import { deleteSession, endSessions } from '../../store/accounts/sessions.ts';
 import * as store from '../../store/accounts/users.ts';
 import type { Slice, StoredPage } from '../../store/page.ts';
@@ -26,7 +27,7 @@ import { changeRole, isLastOwner } from './change-role.ts';
 import { briefly, listMadeBy, revokeMadeBy } from './made-by-user.ts';
 import { noteAddress } from './new-address.ts';
 import { type OpenedSession, openSession } from './open-login.ts';
-import { proveIfGiven, provePassword, requireProof, wrongPassword } from './prove-password.ts';
+import { proveIfGiven, provePassword, requireProof, requireSecondFactor, wrongPassword } from './prove-password.ts';
 
 export async function listUsers({ db }: Context, caller: UserCaller, slice: Slice): Promise<StoredPage<User>> {
   return store.listUsers(db, caller.organizationId, slice);
@@ -138,10 +139,12 @@ export async function changePassword(
   const before = await provePassword(context, caller, current);
   const passwordHash = await hashPassword(next, random, passwordCost, { user: userId });
   return transact(db, async (transaction) => {
-    const { author } = await requireUser(context, transaction, caller);
+    const { author, login } = await requireUser(context, transaction, caller);
+    await requireSecondFactor(context, transaction, { caller, login });
     // A concurrent change may have come first.
     if (!(await store.lockUserWithPassword(transaction, userId, before))) throw wrongPassword();
     await store.setPassword(transaction, userId, passwordHash);
+    await deleteChallenges(transaction, userId);
     const own = await deleteSession(transaction, userId, credential.id);
     const ended = await endSessions(transaction, userId);
     const fresh = { userId, name: own?.name ?? '', address, isSplit: session === 'split' };

@@ -98,6 +98,11 @@ export async function endSessionsBefore(db: Db, userId: number, before: string):
   return (await query.returning('id').execute()).length;
 }
 
+export async function endOtherSessions(db: Db, userId: number, kept: number): Promise<number> {
+  const others = db.deleteFrom('sessions').where('user_id', '=', userId).where('id', '<>', kept);
+  return (await others.returning('id').execute()).length;
+}
+
 export async function endOldestSessions(db: Db, userId: number, kept: number): Promise<void> {
   const newestToGo = await db
     .selectFrom('sessions')

@@ -1,8 +1,9 @@
-import type { Insertable, Selectable } from 'kysely';
+import { type Insertable, type Selectable, sql } from 'kysely';
 import type { Profile, Role } from '../../../contract/auth.ts';
 import { locksRows } from '../database.ts';
-import { readPage, type Slice, type StoredPage } from '../page.ts';
+import { mapPage, readPage, type Slice, type StoredPage } from '../page.ts';
 import type { Db, Tables } from '../tables.ts';
+import { deleteFactors } from './second-factors.ts';
 
 export type StoredUser = Pick<Selectable<Tables['users']>, 'id' | 'email' | 'role' | 'created_at'>;
 
@@ -33,18 +34,21 @@ export async function insertUnknownUser(db: Db, user: Insertable<Tables['users']
     .executeTakeFirst();
 }
 
-/** A user, with its subject at the issuer; null for a user that only has a password. */
-export type ListedUser = StoredUser & { readonly subject: string | null };
+/** A user in a list, with its subject at the issuer; null for a user that only has a password. */
+export type ListedUser = StoredUser & { readonly subject: string | null; readonly has_second_factor: boolean };
 
 export async function listUsers(db: Db, organizationId: number, slice: Slice): Promise<StoredPage<ListedUser>> {
+  const factors = sql<number>`(select count(*) from second_factors where second_factors.user_id = users.id)`;
   const list = db
     .selectFrom('users')
     .select(columns)
+    .select(factors.as('factors'))
     .select((eb) =>
       eb.selectFrom('identities').select('subject').whereRef('identities.user_id', '=', 'users.id').as('subject'),
     )
     .where('organization_id', '=', organizationId);
-  return readPage(db, list, slice);
+  const page = await readPage(db, list, slice);
+  return mapPage(page, ({ factors: count, ...user }) => ({ ...user, has_second_factor: Number(count) > 0 }));
 }
 
 /** Finds and locks a user. Other transactions that lock or delete the user wait. */
@@ -162,6 +166,7 @@ export async function findUserById(
 
 /** Deletes a user with all sessions and tokens. */
 export async function deleteUser(db: Db, organizationId: number, id: number): Promise<void> {
+  await deleteFactors(db, id);
   await db.deleteFrom('users').where('id', '=', id).where('organization_id', '=', organizationId).execute();
 }
 

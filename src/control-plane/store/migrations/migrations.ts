@@ -507,6 +507,32 @@ export const migrations: Readonly<Record<string, Migration>> = {
     for (const column of ['user_id', 'browser_hash'])
       await db.schema.createIndex(`login_attempts_${column}`).on('login_attempts').column(column).execute();
   },
+  '0035-second-factors': async (db) => {
+    await table(db, 'second_factors')
+      .addColumn('user_id', 'integer', referring('users'))
+      .addColumn('kind', 'text', required)
+      .addColumn('name', 'text', required)
+      .addColumn('data', 'text', required)
+      .addColumn('created_at', 'text', required)
+      .addColumn('last_used_at', 'text')
+      .execute();
+    await db.schema
+      .createTable('recovery_codes')
+      .addColumn('user_id', 'integer', referring('users'))
+      .addColumn('code_hash', 'text', required)
+      .addPrimaryKeyConstraint('recovery_codes_key', ['user_id', 'code_hash'])
+      .execute();
+    await table(db, 'factor_challenges')
+      .addColumn('user_id', 'integer', referring('users'))
+      .addColumn('session_id', 'integer')
+      .addColumn('token_hash', 'text', (column) => column.notNull().unique())
+      .addColumn('data', 'text', required)
+      .addColumn('tries', 'integer', required)
+      .addColumn('expires_at', 'text', required)
+      .execute();
+    for (const of of ['second_factors', 'factor_challenges'])
+      await db.schema.createIndex(`${of}_user`).on(of).column('user_id').execute();
+  },
 };
 
 /** The tables whose lists are read in pages, with the column of the owner of a list. */

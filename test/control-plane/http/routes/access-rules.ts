@@ -42,6 +42,8 @@ export interface Rule {
   readonly audit?: string;
   /** The request of a caller who changes something, where `path` and `body` change nothing. */
   readonly change?: { readonly path?: (things: Things, own: OwnThings) => string; readonly body?: Body };
+  /** Its change needs more than a session, such as a code: its own test makes it. */
+  readonly needsMore?: true;
   /** The field with the password of the caller, which is required where its login is not recent. */
   readonly proof?: string;
   /** The file of its tests, where one request alone cannot do it. */
@@ -184,6 +186,51 @@ export const rules: Readonly<Record<string, Rule>> = {
     change: { body: (_, { password }) => ({ current_password: password, new_password: `${password}, and more` }) },
   },
 
+  'POST /api/auth/login/second-factor': {
+    anyone: true,
+    body: () => ({}),
+    success: 422,
+    audit: 'login',
+    needsMore: true,
+  },
+  'GET /api/auth/factors': { roles: all, sessionOnly: true, success: 200, foreign: 200 },
+  'POST /api/auth/factors/challenges': {
+    roles: all,
+    sessionOnly: true,
+    body: () => ({ kind: 'totp' }),
+    success: 201,
+    foreign: 201,
+    proof: 'password',
+  },
+  'POST /api/auth/factors': {
+    roles: all,
+    sessionOnly: true,
+    // There is no such challenge.
+    body: () => ({ challenge: 'cpc_none', name: 'phone', code: '123456' }),
+    success: 422,
+    foreign: 422,
+    audit: 'factor.add',
+    needsMore: true,
+  },
+  'DELETE /api/auth/factors/{id}': {
+    roles: all,
+    sessionOnly: true,
+    path: () => '/api/auth/factors/999999',
+    success: 404,
+    foreign: 404,
+    audit: 'factor.remove',
+    needsMore: true,
+  },
+  'POST /api/auth/factors/recovery-codes': {
+    roles: all,
+    sessionOnly: true,
+    // The users of this test have no factor.
+    success: 403,
+    foreign: 403,
+    audit: 'recovery_codes.create',
+    needsMore: true,
+  },
+
   'GET /api/users': { roles: oa, success: 200, foreign: 200 },
   'POST /api/users': {
     roles: oa,
@@ -230,6 +277,15 @@ export const rules: Readonly<Record<string, Rule>> = {
     foreign: 404,
     audit: 'user.unlink',
     apart: 'oidc/single-sign-on.test.ts',
+  },
+  'DELETE /api/users/{user}/factors': {
+    roles: oa,
+    sessionOnly: true,
+    path: ({ user }) => `/api/users/${user}/factors`,
+    success: 200,
+    foreign: 404,
+    audit: 'factor.remove',
+    needsMore: true,
   },
   'GET /api/users/{user}/sessions': {
     roles: oa,

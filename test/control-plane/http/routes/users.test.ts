@@ -26,7 +26,7 @@ test('a user is made, listed without its password, logs in with its role, and is
   expect(status).toBe(201);
   const user = { id: expect.any(Number), email: 'ada@example.net', role: 'viewer', created_at: expect.any(String) };
   expect(body).toEqual({ data: user });
-  expect(await list()).toContainEqual({ ...body.data, subject: null });
+  expect(await list()).toContainEqual({ ...body.data, subject: null, has_second_factor: false });
   expect((await list()).map(({ email }: { email: string }) => email)).toContain(owner.email);
 
   const session = (await login('ADA@example.net')).body.data.access_token;
