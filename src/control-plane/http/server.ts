@@ -19,8 +19,13 @@ import { describeRoutes, prepareDescription, serveDescriptionPage } from './desc
 import { sendError } from './error-reply.ts';
 import { type Limits, limitFailures, limitRequests, limitUnreadReplies, limitUserChanges } from './limits.ts';
 import type { ServerMetrics } from './metrics.ts';
+import { addDeviceCodeRoutes, isUnknownCode } from './routes/accounts/device-codes.ts';
+import { addPersonalTokenRoutes } from './routes/accounts/personal-tokens.ts';
+import { addSecondFactorRoutes } from './routes/accounts/second-factors.ts';
+import { addSessionRoutes } from './routes/accounts/session.ts';
+import { addSingleSignOnRoutes, serveCallback } from './routes/accounts/single-sign-on.ts';
+import { addUserRoutes } from './routes/accounts/users.ts';
 import { addAuditRoutes } from './routes/audit.ts';
-import { addDeviceCodeRoutes, isUnknownCode } from './routes/device-codes.ts';
 import { addEnrollmentRoute } from './routes/enrollment.ts';
 import { addEnrollmentKeyRoutes } from './routes/enrollment-keys.ts';
 import { addEventRoute } from './routes/events.ts';
@@ -31,13 +36,8 @@ import { addNetworkRoutes } from './routes/networks.ts';
 import { createPageSender } from './routes/paging.ts';
 import { addPathRoute } from './routes/paths.ts';
 import { addPeerRoutes } from './routes/peers.ts';
-import { addPersonalTokenRoutes } from './routes/personal-tokens.ts';
 import { addRemovalsRoute } from './routes/removals.ts';
 import { addRuleAnswerRoutes, addRulesRoutes } from './routes/rules.ts';
-import { addSecondFactorRoutes } from './routes/second-factors.ts';
-import { addSessionRoutes } from './routes/session.ts';
-import { addSingleSignOnRoutes, serveCallback } from './routes/single-sign-on.ts';
-import { addUserRoutes } from './routes/users.ts';
 import { closePromptly, createClientErrorHandler, type Transport } from './transport.ts';
 import { nameAllFields, validateRequest } from './validation.ts';
 

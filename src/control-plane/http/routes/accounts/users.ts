@@ -1,12 +1,12 @@
 import * as z from 'zod';
-import { OpenSession } from '../../../contract/auth.ts';
-import { page, Refusal, reply } from '../../../contract/reply.ts';
-import { LinkUser } from '../../../contract/single-sign-on.ts';
-import { ChangedUser, ChangeUser, CreateUser, SessionsEnded, User, UserRemoval } from '../../../contract/user.ts';
-import { Secret } from '../../../core/crypto/secret.ts';
-import { administrators, administratorsInSession, owners } from '../../domain/caller.ts';
-import { linkUser, unlinkUser } from '../../service/accounts/link-user.ts';
-import { listSessions } from '../../service/accounts/sessions.ts';
+import { OpenSession } from '../../../../contract/auth.ts';
+import { page, Refusal, reply } from '../../../../contract/reply.ts';
+import { LinkUser } from '../../../../contract/single-sign-on.ts';
+import { ChangedUser, ChangeUser, CreateUser, SessionsEnded, User, UserRemoval } from '../../../../contract/user.ts';
+import { Secret } from '../../../../core/crypto/secret.ts';
+import { administrators, administratorsInSession, owners } from '../../../domain/caller.ts';
+import { linkUser, unlinkUser } from '../../../service/accounts/link-user.ts';
+import { listSessions } from '../../../service/accounts/sessions.ts';
 import {
   changeUser,
   checkEmailFree,
@@ -15,12 +15,12 @@ import {
   endSessionsOf,
   listUsers,
   lowersRole,
-} from '../../service/accounts/users.ts';
-import type { Context } from '../../service/context.ts';
-import { type App, userOf } from '../app.ts';
-import type { FailureLimit } from '../limits.ts';
-import { PageQuery, paging, readSlice, type SendPage, toPageReply } from './paging.ts';
-import { done, Nothing, sessionTimes, UserPath, UserSessionPath } from './parts.ts';
+} from '../../../service/accounts/users.ts';
+import type { Context } from '../../../service/context.ts';
+import { type App, userOf } from '../../app.ts';
+import type { FailureLimit } from '../../limits.ts';
+import { PageQuery, paging, readSlice, type SendPage, toPageReply } from '../paging.ts';
+import { done, Nothing, sessionTimes, UserPath, UserSessionPath } from '../parts.ts';
 
 const Which = z.object({ keep_keys: z.enum(['true', 'false']).optional() });
 

@@ -1,12 +1,12 @@
-import { CreatePersonalToken, NewPersonalToken, PersonalToken } from '../../../contract/personal-token.ts';
-import { page, Refusal, reply } from '../../../contract/reply.ts';
-import { readers, readersInSession } from '../../domain/caller.ts';
-import { createToken, listTokens, revokeToken } from '../../service/accounts/personal-tokens.ts';
-import type { Context } from '../../service/context.ts';
-import { type App, userOf } from '../app.ts';
-import type { FailureLimit } from '../limits.ts';
-import { PageQuery, paging, readSlice, toPageReply } from './paging.ts';
-import { done, Nothing, TokenPath } from './parts.ts';
+import { CreatePersonalToken, NewPersonalToken, PersonalToken } from '../../../../contract/personal-token.ts';
+import { page, Refusal, reply } from '../../../../contract/reply.ts';
+import { readers, readersInSession } from '../../../domain/caller.ts';
+import { createToken, listTokens, revokeToken } from '../../../service/accounts/personal-tokens.ts';
+import type { Context } from '../../../service/context.ts';
+import { type App, userOf } from '../../app.ts';
+import type { FailureLimit } from '../../limits.ts';
+import { PageQuery, paging, readSlice, toPageReply } from '../paging.ts';
+import { done, Nothing, TokenPath } from '../parts.ts';
 
 export function addPersonalTokenRoutes(app: App, context: Context, limitFailures: FailureLimit): void {
   app.route({

@@ -1,6 +1,6 @@
 import { normalizeIP } from '@fastify/rate-limit';
 import * as z from 'zod';
-import { Session } from '../../../contract/auth.ts';
+import { Session } from '../../../../contract/auth.ts';
 import {
   DecideDeviceCode,
   DeviceCode,
@@ -9,13 +9,13 @@ import {
   RedeemDeviceCode,
   StartDeviceCode,
   UserCode,
-} from '../../../contract/device-code.ts';
-import { Refusal, reply } from '../../../contract/reply.ts';
-import { Secret } from '../../../core/crypto/secret.ts';
-import { createBoundedCache } from '../../bounded-cache.ts';
-import { readersInSession } from '../../domain/caller.ts';
-import { hashToken } from '../../domain/tokens.ts';
-import { DeviceCodeRefused, InvalidRequest, NotFound } from '../../errors.ts';
+} from '../../../../contract/device-code.ts';
+import { Refusal, reply } from '../../../../contract/reply.ts';
+import { Secret } from '../../../../core/crypto/secret.ts';
+import { createBoundedCache } from '../../../bounded-cache.ts';
+import { readersInSession } from '../../../domain/caller.ts';
+import { hashToken } from '../../../domain/tokens.ts';
+import { DeviceCodeRefused, InvalidRequest, NotFound } from '../../../errors.ts';
 import {
   decideDeviceLogin,
   formatUserCode,
@@ -23,11 +23,11 @@ import {
   redeemDeviceCode,
   startDeviceLogin,
   validSeconds,
-} from '../../service/accounts/device-codes.ts';
-import type { Context } from '../../service/context.ts';
-import { type App, userOf } from '../app.ts';
-import type { FailureLimit } from '../limits.ts';
-import { isHostOf } from '../session-cookie.ts';
+} from '../../../service/accounts/device-codes.ts';
+import type { Context } from '../../../service/context.ts';
+import { type App, userOf } from '../../app.ts';
+import type { FailureLimit } from '../../limits.ts';
+import { isHostOf } from '../../session-cookie.ts';
 
 const UserCodePath = z.object({ user_code: UserCode });
 

@@ -1,25 +1,25 @@
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import { CookieSession } from '../../../contract/auth.ts';
-import { Refusal, reply } from '../../../contract/reply.ts';
+import { CookieSession } from '../../../../contract/auth.ts';
+import { Refusal, reply } from '../../../../contract/reply.ts';
 import {
   BeginSingleSignOn,
   EndSingleSignOn,
   LoginMethods,
   LogoutToken,
   SingleSignOn,
-} from '../../../contract/single-sign-on.ts';
-import { IssuerRefused, Unauthenticated } from '../../errors.ts';
-import { logOutByIssuer } from '../../service/accounts/issuer-logout.ts';
+} from '../../../../contract/single-sign-on.ts';
+import { IssuerRefused, Unauthenticated } from '../../../errors.ts';
+import { logOutByIssuer } from '../../../service/accounts/issuer-logout.ts';
 import {
   attemptMs,
   beginLogin,
   finishLogin,
   redeemLogin,
   requireSingleSignOn,
-} from '../../service/accounts/single-sign-on.ts';
-import type { Context } from '../../service/context.ts';
-import type { App } from '../app.ts';
-import type { FailureLimit } from '../limits.ts';
+} from '../../../service/accounts/single-sign-on.ts';
+import type { Context } from '../../../service/context.ts';
+import type { App } from '../../app.ts';
+import type { FailureLimit } from '../../limits.ts';
 import {
   clearLoginCookie,
   isHostOf,
@@ -27,9 +27,9 @@ import {
   requirePublicHost,
   requireSameOrigin,
   setLoginCookie,
-} from '../session-cookie.ts';
-import { replyWithSession } from '../session-reply.ts';
-import { Nothing } from './parts.ts';
+} from '../../session-cookie.ts';
+import { replyWithSession } from '../../session-reply.ts';
+import { Nothing } from '../parts.ts';
 
 const path = '/api/auth/single-sign-on';
 

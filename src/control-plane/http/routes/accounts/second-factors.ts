@@ -1,6 +1,6 @@
 import type * as z from 'zod';
-import { CookieSession } from '../../../contract/auth.ts';
-import { Refusal, reply } from '../../../contract/reply.ts';
+import { CookieSession } from '../../../../contract/auth.ts';
+import { Refusal, reply } from '../../../../contract/reply.ts';
 import {
   AddedFactor,
   AddFactor,
@@ -10,11 +10,11 @@ import {
   RecoveryCodes,
   SecondFactorLogin,
   SecondFactors,
-} from '../../../contract/second-factor.ts';
-import { Secret } from '../../../core/crypto/secret.ts';
-import { administratorsInSession, readersInSession } from '../../domain/caller.ts';
-import { hashToken } from '../../domain/tokens.ts';
-import { InvalidRequest } from '../../errors.ts';
+} from '../../../../contract/second-factor.ts';
+import { Secret } from '../../../../core/crypto/secret.ts';
+import { administratorsInSession, readersInSession } from '../../../domain/caller.ts';
+import { hashToken } from '../../../domain/tokens.ts';
+import { InvalidRequest } from '../../../errors.ts';
 import {
   addFactor,
   beginFactor,
@@ -22,15 +22,15 @@ import {
   readSecondFactors,
   removeFactor,
   resetFactors,
-} from '../../service/accounts/second-factors.ts';
-import { passSecondFactor, type SecondFactorProof } from '../../service/accounts/second-step.ts';
-import type { Context } from '../../service/context.ts';
-import { type App, userOf } from '../app.ts';
-import type { FailureLimit } from '../limits.ts';
-import { readPageSite } from '../passkey-site.ts';
-import { requirePublicHost, requireSameOrigin } from '../session-cookie.ts';
-import { replyWithCookie } from '../session-reply.ts';
-import { done, FactorPath, Nothing, UserPath } from './parts.ts';
+} from '../../../service/accounts/second-factors.ts';
+import { passSecondFactor, type SecondFactorProof } from '../../../service/accounts/second-step.ts';
+import type { Context } from '../../../service/context.ts';
+import { type App, userOf } from '../../app.ts';
+import type { FailureLimit } from '../../limits.ts';
+import { readPageSite } from '../../passkey-site.ts';
+import { requirePublicHost, requireSameOrigin } from '../../session-cookie.ts';
+import { replyWithCookie } from '../../session-reply.ts';
+import { done, FactorPath, Nothing, UserPath } from '../parts.ts';
 
 const recent = 'Needs a session whose login is at most 5 minutes ago, which no password replaces.';
 

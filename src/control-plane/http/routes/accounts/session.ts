@@ -1,20 +1,27 @@
 import * as z from 'zod';
-import { CookieSession, LoginRequest, LogoutRequest, OpenSession, Profile, Session } from '../../../contract/auth.ts';
-import { Refusal, reply } from '../../../contract/reply.ts';
-import { LoginChallenge } from '../../../contract/second-factor.ts';
-import { ChangePassword, PasswordChange } from '../../../contract/user.ts';
-import { Secret } from '../../../core/crypto/secret.ts';
-import { readers, readersInSession } from '../../domain/caller.ts';
-import { splitToken } from '../../domain/tokens.ts';
-import { listSessions, login, logout, readProfile, revokeSession } from '../../service/accounts/sessions.ts';
-import { changePassword } from '../../service/accounts/users.ts';
-import type { Context } from '../../service/context.ts';
-import { type App, isDirect, userOf } from '../app.ts';
-import type { FailureLimit } from '../limits.ts';
-import { readPageSite } from '../passkey-site.ts';
-import { clearSessionCookie, requirePublicHost, requireSameOrigin, setSessionCookie } from '../session-cookie.ts';
-import { replyWithSession } from '../session-reply.ts';
-import { done, Nothing, SessionPath, sessionTimes } from './parts.ts';
+import {
+  CookieSession,
+  LoginRequest,
+  LogoutRequest,
+  OpenSession,
+  Profile,
+  Session,
+} from '../../../../contract/auth.ts';
+import { Refusal, reply } from '../../../../contract/reply.ts';
+import { LoginChallenge } from '../../../../contract/second-factor.ts';
+import { ChangePassword, PasswordChange } from '../../../../contract/user.ts';
+import { Secret } from '../../../../core/crypto/secret.ts';
+import { readers, readersInSession } from '../../../domain/caller.ts';
+import { splitToken } from '../../../domain/tokens.ts';
+import { listSessions, login, logout, readProfile, revokeSession } from '../../../service/accounts/sessions.ts';
+import { changePassword } from '../../../service/accounts/users.ts';
+import type { Context } from '../../../service/context.ts';
+import { type App, isDirect, userOf } from '../../app.ts';
+import type { FailureLimit } from '../../limits.ts';
+import { readPageSite } from '../../passkey-site.ts';
+import { clearSessionCookie, requirePublicHost, requireSameOrigin, setSessionCookie } from '../../session-cookie.ts';
+import { replyWithSession } from '../../session-reply.ts';
+import { done, Nothing, SessionPath, sessionTimes } from '../parts.ts';
 
 export function addSessionRoutes(app: App, context: Context, limitFailures: FailureLimit): void {
   app.route({
