@@ -17,6 +17,7 @@ export const aliases = {
     relay: ['relay'],
     spread: ['spread'],
     routeDns: ['route_dns'],
+    selfEnroll: ['self_enroll'],
     rules: ['rules'],
     vpnType: ['vpn_type', 'vpnType'],
     revision: ['revision'],
@@ -58,6 +59,7 @@ export const aliases = {
     profile: ['profile'],
     connector: ['connector'],
     declined: ['declined'],
+    user: ['user'],
     createdAt: ['created_at', 'createdAt'],
   },
   enrollment: {

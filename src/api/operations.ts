@@ -1,6 +1,7 @@
 import type * as z from 'zod';
 import { CreateEnrollmentKey } from '../contract/enrollment-key.ts';
 import { ChangeNetwork, CreateNetwork } from '../contract/network.ts';
+import { CreateOwnDevice } from '../contract/own-device.ts';
 import { ChangePeer } from '../contract/peer.ts';
 import { CreatePersonalToken } from '../contract/personal-token.ts';
 import { SetRules } from '../contract/rules.ts';
@@ -9,9 +10,9 @@ import type { AdminFeature } from '../core/map/features.ts';
 import {
   decodeChangedPeer,
   decodeKeys,
+  decodeListedPeers,
   decodeNetworks,
   decodeNewKey,
-  decodePeersOut,
   decodeProfile,
   decodeWholeNetwork,
 } from './decode/admin.ts';
@@ -23,6 +24,7 @@ import {
   decodeFactorsRemoved,
   decodeHealth,
   decodeNewToken,
+  decodeOwnDeviceKey,
   decodePasswordChange,
   decodeRemovals,
   decodeRuleDecision,
@@ -128,10 +130,23 @@ export const operations = {
 
   /** The suspended and expired peers; none if the service does not describe such peers. */
   listPeersOut: get(`${peers}?suspended=true`, 'listing the suspended peers of network {network}', {
-    reply: decodePeersOut,
+    reply: decodeListedPeers,
     isList: true,
     feature: 'peer-suspension',
     otherwise: [],
+  }),
+  /** The own devices of users, with these; none if the service does not describe them. */
+  listOwnedPeers: get(`${peers}?owned=true`, 'listing the own devices in network {network}', {
+    reply: decodeListedPeers,
+    isList: true,
+    feature: 'own-devices',
+    otherwise: [],
+  }),
+  /** Makes a key with which the caller enrols an own device. `password` proves the caller. */
+  createOwnDevice: post(`${network}/own-devices`, 'making a key for an own device in network {network}', {
+    body: CreateOwnDevice,
+    reply: decodeOwnDeviceKey,
+    remedies: unlessAbsent('cpn network list', 'enrol own devices', 'the networks'),
   }),
   /** Omitted fields stay; null removes the endpoint, or the limit on routes. */
   updatePeer: patch(`${peers}/{peer}`, 'changing peer {peer} of network {network}', {

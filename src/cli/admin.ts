@@ -110,6 +110,18 @@ export async function readWholeNetwork(service: AdminService, named: string): Pr
   return { ...network, peers: peers.toSorted((a, b) => comparePeerIds(a.id, b.id)) };
 }
 
+/** Adds the users whose own devices the peers of a network are. */
+export async function withUsers(service: AdminService, network: Network): Promise<Network> {
+  const owned = await service.listOwnedPeers(network.id);
+  if (owned.length === 0) return network;
+  const users = new Map(owned.flatMap(({ id, user }) => (user ? [[String(id), user] as const] : [])));
+  const add = (peer: Network['peers'][number]) => {
+    const user = users.get(String(peer.id));
+    return user ? { ...peer, user } : peer;
+  };
+  return { ...network, peers: network.peers.map(add) };
+}
+
 /** Observations of each peer, by its id as text. Null if not collected, or if the request fails. */
 export async function readPeerHealth(
   service: AdminService,
@@ -142,7 +154,7 @@ interface NamedNetwork {
   readonly name: string;
 }
 
-const naming: Omit<Naming<NamedNetwork>, 'what'> = {
+export const naming: Omit<Naming<NamedNetwork>, 'what'> = {
   ownName: ({ id }) => String(id),
   names: ({ name }) => [name],
   describe: ({ id, name }) => `${quote(name)} (${id})`,

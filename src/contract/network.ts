@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { Role } from './auth.ts';
 import { EndpointKind, mostCandidates, NatKind } from './paths.ts';
 import { Peer } from './peer.ts';
 import { ChangedMapRules, MapRules } from './rules.ts';
@@ -103,6 +104,24 @@ export type RouteDns = z.infer<typeof RouteDns>;
 const routeDnsUse = 'The domains behind routes. Each route has one entry, and each domain is in one.';
 const RouteDnsList = z.array(RouteDns).max(16, { error: 'must be at most 16 entries' });
 
+/** Who may enrol own devices after a login, without an enrolment key of the network. */
+export const SelfEnroll = z
+  .object({
+    roles: z
+      .array(Role)
+      .min(1, { error: 'must name a role; null as self_enroll is for no user' })
+      .max(Role.options.length)
+      .meta({ description: 'The roles of these users.' }),
+    limit: z.int().min(1).max(100).meta({ description: 'How many own devices each user may have in the network.' }),
+    reauth_hours: z.int().min(1).max(8760).nullable().meta({
+      description: 'For how many hours each login of a user keeps its own devices in the network; null for no expiry.',
+    }),
+  })
+  .meta({ id: 'SelfEnroll' });
+export type SelfEnroll = z.infer<typeof SelfEnroll>;
+
+const selfEnrollUse = 'Who may enrol own devices after a login.';
+
 export const CreateNetwork = z
   .object({
     name: requiredText(120),
@@ -144,6 +163,11 @@ export const ChangeNetwork = z
     route_dns: RouteDnsList.optional().meta({
       description: `${routeDnsUse} All entries from now on; empty for none. Without the field, a route that is removed takes its entry along.`,
     }),
+    self_enroll: SelfEnroll.nullable()
+      .optional()
+      .meta({
+        description: `${selfEnrollUse} Null for no user. Only owners and admins set it. Roles and limit are for new devices; reauth_hours is for all own devices.`,
+      }),
   })
   .meta({ id: 'ChangeNetwork' });
 export type ChangeNetwork = z.infer<typeof ChangeNetwork>;
@@ -167,6 +191,7 @@ export const NetworkSummary = z
       .optional()
       .meta({ description: `${spreadUse} Absent means false.` }),
     route_dns: RouteDnsList.optional().meta({ description: `${routeDnsUse} Absent without any.` }),
+    self_enroll: SelfEnroll.optional().meta({ description: `${selfEnrollUse} Absent for no user.` }),
   })
   .meta({ id: 'NetworkSummary' });
 export type NetworkSummary = z.infer<typeof NetworkSummary>;

@@ -194,6 +194,10 @@ export const Peer = z
       .optional()
       .meta({ description: 'Of a peer that is suspended; the map of a network has none.' }),
     expires_at: instant.optional().meta({ description: 'When the peer expires, or did. Absent means never.' }),
+    reauth_hours: z.int().min(1).optional().meta({
+      description:
+        'Of the own device of a user: each login of that user moves expires_at to so many hours later. Absent if logins do not move it.',
+    }),
     via: z.enum(['connectors']).optional().meta({
       description:
         'connectors: the peer dials a connector alone, so every host sends its packets through that connector. Absent for a peer that hosts reach by the usual rules.',
@@ -218,8 +222,20 @@ export const Peer = z
   .meta({ id: 'Peer' });
 export type Peer = z.infer<typeof Peer>;
 
+/** A peer in the list of a network. */
+export const ListedPeer = Peer.extend({
+  user: z
+    .object({ id: identifier.nullable(), email: z.string().meta({ format: 'email', maxLength: 254 }) })
+    .optional()
+    .meta({
+      description:
+        'The user whose own device it is, with the id null if that user was removed. Absent for other peers, and for a peer as the caller.',
+    }),
+}).meta({ id: 'ListedPeer' });
+export type ListedPeer = z.infer<typeof ListedPeer>;
+
 /** A peer as users read it individually. */
-export const PeerDetails = Peer.extend({
+export const PeerDetails = ListedPeer.extend({
   enrollment_key: z
     .object({ id: identifier, name: nameShown })
     .nullable()

@@ -30,6 +30,7 @@ const places = {
   health: ['/api/networks/{id}/health', { get: {} }],
   removals: ['/api/networks/{id}/removals', { get: {} }],
   events: ['/api/networks/{id}/events', { get: {} }],
+  ownDevices: ['/api/networks/{id}/own-devices', { post: {} }],
   suspension: ['/api/networks/{id}/peers/{id}', { patch: { requestBody: suspended } }],
 } as const;
 
@@ -86,6 +87,15 @@ const rows: Readonly<Record<Name, Row>> = {
   listPeersOut: {
     ...{ input: [net], data: [peerBody(1)], request: `GET ${network}/peers?suspended=true`, isList: true },
     ...{ undescribed: { value: [], place: 'suspension' }, absent: ids('network list') },
+  },
+  listOwnedPeers: {
+    ...{ input: [net], data: [peerBody(1)], request: `GET ${network}/peers?owned=true`, isList: true },
+    ...{ undescribed: { value: [], place: 'ownDevices' }, absent: ids('network list') },
+  },
+  createOwnDevice: {
+    input: [net, {}],
+    data: { id: 5, enrollment_token: 'cpn_x', expires_at: at, network: { id: 7, name: 'n' } },
+    ...{ request: `POST ${network}/own-devices`, absent: cannot('enrol own devices') },
   },
   updatePeer: { input: [net, peer, {}], data: peerBody(1), request: `PATCH ${peers}`, absent: cannot('change peers') },
   removePeer: { input: [net, peer], data: null, request: `DELETE ${peers}`, absent: ids('network list') },

@@ -659,6 +659,35 @@ test('a dialog closes with Escape and gives the focus back', async () => {
   expect(await button.evaluate((element) => element.matches(':focus'))).toBe(true);
 });
 
+test('a viewer renames and removes its own device', async () => {
+  const network = await addNetwork();
+  const self_enroll = { roles: ['viewer'], limit: 1, reauth_hours: 24 };
+  await plane.call('PATCH', `/api/networks/${network}`, { token: plane.token, body: { self_enroll } });
+  const user = { email: 'devices@example.net', password: 'a long enough password', role: 'viewer' };
+  const current_password = owner.password;
+  await plane.call('POST', '/api/users', { token: plane.token, body: { ...user, current_password } });
+  const { body } = await plane.call('POST', '/api/auth/login', { body: user });
+  const asked = { token: body.data.access_token, body: {} };
+  const key = (await plane.call('POST', `/api/networks/${network}/own-devices`, asked)).body.data.enrollment_token;
+  await enroll(plane, key, { name: 'laptop', peer_type: 'admin_device' });
+
+  const { page } = await openTab();
+  await page.goto(plane.url);
+  await logIn(page, user);
+  await seeHeading(page, 'Networks');
+  await goTo(page, '#/account', 'Account');
+  await row(page, 'laptop').getByText('active').waitFor();
+  await page.getByRole('button', { name: 'Rename laptop' }).click();
+  await page.getByLabel('New name of laptop').fill('travel');
+  await page.getByRole('button', { name: 'Rename', exact: true }).click();
+  await row(page, 'travel').waitFor();
+  await page.getByRole('button', { name: 'Remove travel' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+  await page.getByText('There is no device of yours.').waitFor();
+  const { data } = (await plane.call('GET', `/api/networks/${network}/peers`, { token: plane.token })).body;
+  expect(data).toEqual([]);
+});
+
 test('a user changes the password, and makes and revokes a token', async () => {
   const user = { email: 'member@example.net', password: 'a password of twelve or more' };
   await plane.call('POST', '/api/users', {

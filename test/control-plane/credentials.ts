@@ -174,6 +174,8 @@ async function makePeers(plane: Plane, other: number): Promise<Credential[]> {
 export async function makeThings(plane: Plane): Promise<Things> {
   const owner = await plane.signIn('owner');
   const network = await makeNetwork(plane, owner, { name: 'canary-network' });
+  const self_enroll = { roles, limit: 100, reauth_hours: null };
+  await must(plane.call('PATCH', `/api/networks/${network}`, { token: owner, body: { self_enroll } }));
   const keyToken = await makeKey(plane, owner, network);
   const keys = await must(plane.call('GET', `/api/networks/${network}/enrollment-keys?all=true`, { token: owner }));
   const self = await must(enroll(plane, keyToken));

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { CreateEnrollmentKey, EnrollmentKey, NewEnrollmentKey } from '../../contract/enrollment-key.ts';
-import { type NetworkSummary as NetworkSummaryReply, RouteDns } from '../../contract/network.ts';
-import { type Peer as PeerReply, PeerType } from '../../contract/peer.ts';
+import { type NetworkSummary as NetworkSummaryReply, RouteDns, SelfEnroll } from '../../contract/network.ts';
+import { ListedPeer, PeerType } from '../../contract/peer.ts';
 import { parsePeerKey } from '../../core/crypto/keys.ts';
 import type { Secret } from '../../core/crypto/secret.ts';
 import type { ConnectorProfile } from '../../core/export/device-profile.ts';
@@ -23,7 +23,7 @@ type Named<Whole extends { readonly id: unknown }> = Omit<Whole, 'id'> & { reado
 
 /** The contract's resources as an administrator gets them, in the contract's names. */
 export type NetworkSummary = WithGaps<Named<NetworkSummaryReply>, 'revision'>;
-export type NetworkPeer = WithGaps<Omit<PeerReply, 'id' | 'profile'>, 'created_at'> & {
+export type NetworkPeer = WithGaps<Omit<ListedPeer, 'id' | 'profile'>, 'created_at'> & {
   readonly id: PeerId;
   readonly profile?: ConnectorProfile;
 };
@@ -99,8 +99,8 @@ export function decodeChangedPeer(body: unknown, source: Source): NetworkPeer {
   return present(decodePeer(peer), peer);
 }
 
-/** The suspended and expired peers, which the network's map lacks. */
-export function decodePeersOut(body: unknown, source: Source): NetworkPeer[] {
+/** Peers of a list, also those that the network's map lacks. */
+export function decodeListedPeers(body: unknown, source: Source): NetworkPeer[] {
   const peers = Field.ofReply(body, source).as('peers').items(maxPeers);
   return peers.map((peer) => present(decodePeer(peer), peer));
 }
@@ -152,6 +152,7 @@ export function decodeNewKey(body: unknown, source: Source, asked: CreateEnrollm
 function present(peer: Peer, field: Field | null): NetworkPeer {
   const profile = field && findConnectorProfile(field);
   const suspended = field?.find(aliases.peer.suspendedAt)?.instant() ?? null;
+  const user = ListedPeer.shape.user.safeParse(field?.find(aliases.peer.user)?.value).data;
   return {
     id: peer.id,
     name: peer.name,
@@ -164,6 +165,7 @@ function present(peer: Peer, field: Field | null): NetworkPeer {
     ...showFields(peer),
     ...(suspended !== null && { suspended_at: suspended }),
     ...(profile && { profile }),
+    ...(user && { user }),
     created_at: field?.find(aliases.peer.createdAt)?.instant() ?? null,
   };
 }
@@ -201,6 +203,7 @@ function showFields(peer: Peer): Partial<NetworkPeer> {
 function decodeSummary(network: Field): NetworkSummary {
   const { id, name, cidr, routes, maxAge, spread } = decodeNetwork(network);
   // Ignores other values: another service may use the word differently.
+  const selfEnroll = SelfEnroll.safeParse(network.find(aliases.network.selfEnroll)?.value);
   const routeDns = z.array(RouteDns).safeParse(network.find(aliases.network.routeDns)?.value);
   return {
     id,
@@ -213,5 +216,6 @@ function decodeSummary(network: Field): NetworkSummary {
     ...(maxAge !== undefined && { map_max_age_seconds: maxAge }),
     ...(spread && { spread }),
     ...(routeDns.success && routeDns.data.length > 0 && { route_dns: routeDns.data }),
+    ...(selfEnroll.success && { self_enroll: selfEnroll.data }),
   };
 }

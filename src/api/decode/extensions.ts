@@ -5,6 +5,7 @@ import { DeviceCode } from '../../contract/device-code.ts';
 import { EnrollmentKeyOfNetwork } from '../../contract/enrollment-key.ts';
 import { Event as EventReply } from '../../contract/event.ts';
 import { PeerHealth as PeerHealthReply, PeerPath } from '../../contract/health.ts';
+import { OwnDeviceKey } from '../../contract/own-device.ts';
 import { NewPersonalToken, PersonalToken } from '../../contract/personal-token.ts';
 import { PendingHost as PendingHostReply } from '../../contract/removal.ts';
 import {
@@ -67,6 +68,7 @@ export type Token = Received<PersonalToken>;
 export const decodeTokens = listOf(PersonalToken, 'tokens');
 /** The service shows the value once, so it must be there. */
 export const decodeNewToken = resource(NewPersonalToken);
+export const decodeOwnDeviceKey = resource(OwnDeviceKey);
 
 const details = z.record(z.string(), z.unknown()).default({});
 

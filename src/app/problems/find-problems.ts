@@ -41,14 +41,19 @@ export function findSkippedPeers({ membership, interface: link }: Joined, most =
   ];
 }
 
-/** Reports that this host has expired, or expires within a week. */
+/** Reports that this host has expired, or expires soon. */
 export function findExpiryProblem(state: Joined, now: Date): Problem[] {
   const expiry = findExpiryWarning(state, now);
   if (expiry === null) return [];
   const { map, peer } = state.membership;
   const network = typeof map.id === 'number' ? map.id : 'NETWORK';
-  const facts = { interface: state.interface, expires_at: expiry.at, network, peer: peer.id };
-  return [expiry.isOver ? problem('peer-expired', facts) : problem('expires-soon', { ...facts, days: expiry.days })];
+  const { isOver, at: expires_at } = expiry;
+  if (expiry.isMovedByLogin) {
+    const facts = { interface: state.interface, expires_at, url: state.service.url };
+    return [isOver ? problem('login-expired', facts) : problem('login-expires-soon', facts)];
+  }
+  const facts = { interface: state.interface, expires_at, network, peer: peer.id };
+  return [isOver ? problem('peer-expired', facts) : problem('expires-soon', { ...facts, days: expiry.days })];
 }
 
 export function findUnusedEndpoints({ state, desired }: Evaluation): Problem[] {

@@ -24,6 +24,7 @@ import { endStep, note, printError } from '../output/output.ts';
 import { showEarlier, showJoin, suggestNext } from '../output/show-join.ts';
 import type { Command } from '../parse/command.ts';
 import { listedOptions, optionFlags, readNetworkSecret, readOptions } from '../parse/host-options.ts';
+import { checkLoginFlags, loginFlags, obtainOwnKey } from './join-login.ts';
 
 export const join: Command = {
   name: 'join',
@@ -66,18 +67,25 @@ export const join: Command = {
       summary: 'start cpn.service, where it is installed, to reconcile the network',
       byDefault: 'yes',
     },
+    ...loginFlags,
     ...optionFlags,
   },
-  examples: ['cpn join - --api https://cp.example.net --type origin --endpoint 203.0.113.22:51820 <key'],
+  examples: [
+    'cpn join - --api https://cp.example.net --type origin --endpoint 203.0.113.22:51820 <key',
+    'cpn join --login --api https://cp.example.net',
+  ],
   async run(given) {
     const file = given.text('from-config');
     const input = file === undefined ? given : given.above(await readJoinFile(file, fileFlags));
     const tools = await openTools(input);
     const earlier = file === undefined ? null : await findEarlier(tools, input);
     if (earlier === null) {
+      checkLoginFlags(input);
       const request = await readRequest(input);
       const { joinNetwork } = await import('../../app/join/join.ts');
-      const report = await explainEnding(interrupted, () => joinNetwork(tools, request));
+      const report = await explainEnding(input.switch('login') ? interruptedLogin : interrupted, () =>
+        joinNetwork(tools, request),
+      );
       endStep(report.handshake === false && request.handshakeTimeoutMs !== 0 ? 'open' : 'done');
       showJoin(report, input.switch('json'));
       if (report.savedProxy !== null) note(report.savedProxy);
@@ -99,8 +107,12 @@ export const join: Command = {
 const interrupted =
   'the join was interrupted; type "cpn join" with the same key to continue it, or "cpn leave" with its interface to undo it';
 
+const interruptedLogin =
+  'the join was interrupted; "cpn status" shows its interface, if it has one; type "cpn leave" with that interface, and join again';
+
 /** The flags that a file may contain. The output format is the caller's choice. */
-const { json: _json, 'from-config': _file, ...fileFlags } = join.flags;
+const { json: _json, 'from-config': _file, ...others } = join.flags;
+const fileFlags = Object.fromEntries(Object.entries(others).filter(([name]) => !Object.hasOwn(loginFlags, name)));
 
 async function findEarlier(tools: Pick<Tools, 'store'>, input: Input): Promise<Joined | null> {
   return findJoined(tools, await needServiceAddress(input), input.text('interface') ?? null);
@@ -111,9 +123,10 @@ async function readRequest(input: Input): Promise<JoinRequest> {
   const endpoint = input.text('endpoint');
   const patience = input.number('wait', 0, 3600);
   const tokenFile = input.text('token-file');
-  const type = parseChoice('--type', input.text('type') ?? 'origin', peerTypes);
-  return {
-    service: withEnvironmentProxy(await needServiceAddress(input), input.environment),
+  const isLogin = input.switch('login');
+  const type = isLogin ? 'admin_device' : parseChoice('--type', input.text('type') ?? 'origin', peerTypes);
+  const address = await needServiceAddress(input);
+  const asked: Omit<JoinRequest, 'service' | 'token'> = {
     name: input.text('name') ?? hostname(),
     type,
     endpoint:
@@ -121,13 +134,15 @@ async function readRequest(input: Input): Promise<JoinRequest> {
     interface: link === undefined ? null : parseLinkName(link, '--interface'),
     options: await readOptions(input, type),
     named: new Set(Object.entries(names).flatMap(([flag, name]) => (input.has(flag) ? [name] : []))),
-    personalToken: tokenFile === undefined ? null : await readToken(`file:${tokenFile}`, 'the personal token'),
+    personalToken:
+      tokenFile === undefined || isLogin ? null : await readToken(`file:${tokenFile}`, 'the personal token'),
     networkSecret: await readNetworkSecret(input),
     isUnattended: input.text('from-config') !== undefined,
     handshakeTimeoutMs: patience === undefined ? null : 1000 * patience,
-    // Comes last, so that mistakes in flags are reported before the prompt.
-    token: await readKey(input),
   };
+  // Comes last, so that mistakes in flags are reported before the prompt.
+  if (isLogin) return { ...asked, ...(await obtainOwnKey(input, address)) };
+  return { ...asked, service: withEnvironmentProxy(address, input.environment), token: await readKey(input) };
 }
 
 /** The option of each flag that a host which joins again may omit. */

@@ -66,7 +66,7 @@ export const login: Command = {
 };
 
 /** Adds the listening program's user, which the login confirms before it reads the password. */
-async function confirmAddress(service: ServiceAddress, before: Login | null): Promise<ServiceAddress> {
+export async function confirmAddress(service: ServiceAddress, before: Login | null): Promise<ServiceAddress> {
   const known = before?.service.url === service.url ? before.service : undefined;
   return confirmListener({ findListeningUser, warn }, service, known?.listener);
 }
@@ -85,7 +85,7 @@ async function keepLogin(
 }
 
 /** Ends the session of a login that failed or was replaced. */
-async function endSession(admin: AdminService, otherwise: string): Promise<void> {
+export async function endSession(admin: AdminService, otherwise: string): Promise<void> {
   await admin.logout().catch((error) => {
     if (!(error instanceof CpnError)) throw error;
     // The session has already ended.
@@ -114,6 +114,11 @@ async function obtainToken(input: Input, reached: ServiceAddress): Promise<Login
     const remedies = { 401: `give --token-file a token that "cpn token create" made, not the one in ${tokenFile}` };
     return { value, expiresAt: null, isSession: false, email: null, remedies };
   }
+  return openSession(input, reached);
+}
+
+/** Opens a session of a person. The caller has confirmed the program that listens there. */
+export async function openSession(input: Input, reached: ServiceAddress): Promise<LoginToken> {
   if (choosesPage(input)) {
     const session = await logInOnPage(input, reached);
     if (session !== null)

@@ -11,6 +11,7 @@ import { maxAgeFlag, readMaxAge, requireMaxAge } from '../parse/max-age-flag.ts'
 import { readRouteDns, requireRouteDns, routeDnsFlag } from '../parse/route-dns-flag.ts';
 import { prepareRoutes, readRouteFlags } from '../parse/route-flags.ts';
 import { refuseTakenName } from './network.ts';
+import { mergeSelfEnroll, readSelfEnroll, requireSelfEnroll, selfEnrollFlags } from './self-enroll.ts';
 
 export const updateNetwork: Command = {
   name: 'network update',
@@ -32,6 +33,7 @@ export const updateNetwork: Command = {
       choices: ['none'],
     },
     ...maxAgeFlag,
+    ...selfEnrollFlags,
     spread: {
       kind: 'switch',
       summary: 'spread hosts over equal connectors that masquerade; --no-spread: use the first',
@@ -42,6 +44,7 @@ export const updateNetwork: Command = {
     'cpn network update office --route 192.168.50.0/24 --route 192.168.60.0/24',
     'cpn network update office --max-age 24h',
     'cpn network update office --spread',
+    'cpn network update office --self-enroll member,viewer --self-enroll-limit 3 --reauth 24h',
     'cpn network update office --route-dns 192.168.50.0/24=192.168.50.53,corp.example',
   ],
   async run(input) {
@@ -51,6 +54,7 @@ export const updateNetwork: Command = {
     const map_max_age_seconds = readMaxAge(input);
     const spread = input.choice('spread');
     const route_dns = readRouteDns(input);
+    const selfEnroll = readSelfEnroll(input);
     const changes = {
       ...(spread !== undefined && { spread }),
       ...(route_dns && { route_dns }),
@@ -58,20 +62,22 @@ export const updateNetwork: Command = {
       ...(description !== undefined && { description }),
       ...(map_max_age_seconds !== undefined && { map_max_age_seconds }),
     };
-    if (Object.keys(changes).length === 0 && routes === null) {
+    if (Object.keys(changes).length === 0 && routes === null && selfEnroll === undefined) {
       throw new WrongUsage(
-        'there is nothing to change; give --name, --description, --add-route, --remove-route, --route, --no-routes, --route-dns, --max-age or --spread',
+        'there is nothing to change; give --name, --description, --add-route, --remove-route, --route, --no-routes, --route-dns, --max-age, --self-enroll, --reauth or --spread',
       );
     }
     const service = await openAdmin(input);
     if (map_max_age_seconds !== undefined) await requireMaxAge(service);
     if (spread !== undefined) await requireSpread(service);
     if (route_dns) await requireRouteDns(service);
+    if (selfEnroll) await requireSelfEnroll(service);
     const id = await findNetwork(service, input.argument('network') ?? '');
     if (name !== undefined) await refuseTakenName(service, name, id);
     const routeChanges = await prepareRoutes(service, id, routes, input);
     if (routeChanges === null) return exitCodes.failed;
-    const network = await service.updateNetwork(id, { ...changes, ...routeChanges });
+    const own = selfEnroll && { self_enroll: await mergeSelfEnroll(service, id, selfEnroll, input) };
+    const network = await service.updateNetwork(id, { ...changes, ...routeChanges, ...own });
     if (input.switch('json')) printJson(network);
     else print(`${green('changed')} network ${bold(printable(network.name))} (${network.id})`);
     return exitCodes.done;

@@ -3,7 +3,7 @@ import { printable, WrongUsage } from '../../core/errors/index.ts';
 import type { Id } from '../../core/map/model.ts';
 import { describeAllSkipped } from '../../core/map/skipped-peers.ts';
 import { parsePrefix } from '../../core/net/cidr.ts';
-import { openAdmin, readPeerHealth, readWholeNetwork } from '../admin.ts';
+import { openAdmin, readPeerHealth, readWholeNetwork, withUsers } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
 import { apiFlags, jsonFlag } from '../input/flags.ts';
 import { bold, green, note, print, printJson, table, warn } from '../output/output.ts';
@@ -11,6 +11,7 @@ import { findOutdatedProfiles, peersToJson, peerTable, warnOutdated } from '../o
 import { type Command, theNetwork } from '../parse/command.ts';
 import { readRouteDns, requireRouteDns, routeDnsFlag } from '../parse/route-dns-flag.ts';
 import { readEnforcement } from '../rules/open-rules.ts';
+import { describeSelfEnroll } from './self-enroll.ts';
 
 export const listNetworks: Command = {
   name: 'network list',
@@ -79,7 +80,7 @@ export const showNetwork: Command = {
   examples: ['cpn network show office'],
   async run(input) {
     const service = await openAdmin(input);
-    const network = await readWholeNetwork(service, input.argument('network') ?? '');
+    const network = await withUsers(service, await readWholeNetwork(service, input.argument('network') ?? ''));
     const health = await readPeerHealth(service, network.id);
     const outdated = findOutdatedProfiles(network);
     const enforcement = await readEnforcement(service, network.id);
@@ -101,6 +102,7 @@ export const showNetwork: Command = {
         `\ndomains behind ${printable(route)}: ${printable(domains.join(', '))}; DNS: ${printable(dns_servers.join(', '))}`,
       );
     }
+    if (network.self_enroll) print(`\n${describeSelfEnroll(network.self_enroll)}`);
     if (enforcement !== null) print('\nclosed: what no rule allows is denied; "cpn rules show" shows the rules');
     if (network.spread) print('\nhosts spread over equal connectors that masquerade');
     const relay = network.peers.find(({ id }) => id === network.relay);

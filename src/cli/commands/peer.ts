@@ -4,7 +4,7 @@ import { CpnError, printable, WrongUsage } from '../../core/errors/index.ts';
 import type { Id } from '../../core/map/model.ts';
 import { parsePrefix } from '../../core/net/cidr.ts';
 import { formatEndpoint, parseEndpoint } from '../../core/net/endpoint.ts';
-import { findNamed, openAdmin, readPeerHealth, readWholeNetwork } from '../admin.ts';
+import { findNamed, openAdmin, readPeerHealth, readWholeNetwork, withUsers } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
 import { confirmByName } from '../input/confirm.ts';
 import { apiFlags, jsonFlag, wideFlag, yesFlag } from '../input/flags.ts';
@@ -31,7 +31,7 @@ export const listPeers: Command = {
   examples: ['cpn peer list office', 'cpn peer list office --wide'],
   async run(input) {
     const service = await openAdmin(input);
-    const network = await readWholeNetwork(service, input.argument('network') ?? '');
+    const network = await withUsers(service, await readWholeNetwork(service, input.argument('network') ?? ''));
     const { id, peers } = network;
     const health = await readPeerHealth(service, id);
     const outdated = findOutdatedProfiles(network);

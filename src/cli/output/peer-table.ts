@@ -50,6 +50,11 @@ export function peerTable(
       cell: ({ tags }) => tags?.join(', ') ?? '-',
     },
     {
+      title: 'user',
+      isShown: peers.some(({ user }) => user !== undefined),
+      cell: ({ user }) => (user === undefined ? '-' : `${user.email}${user.id === null ? ' (removed)' : ''}`),
+    },
+    {
       title: 'enforced by',
       isShown: enforcement !== null,
       cell: ({ id }) => paintEnforcement(enforcement?.get(String(id)) ?? '-'),

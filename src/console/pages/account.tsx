@@ -15,6 +15,7 @@ import { type Column, Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { type Polled, usePolled } from '../polled.ts';
 import { changePassword, profile } from '../session.ts';
+import { OwnDevices } from './own-devices.tsx';
 import { SecondFactorSection } from './second-factors.tsx';
 
 export function AccountPage(): JSX.Element {
@@ -30,6 +31,7 @@ export function AccountPage(): JSX.Element {
       <p>
         {user?.email}, {user?.role} of {user?.organization.name}
       </p>
+      <OwnDevices />
       <Sessions sessions={sessions} />
       <Tokens tokens={tokens} />
       <SecondFactorSection onAdded={sessions.refresh} />

@@ -66,6 +66,11 @@ export function requireTagger(caller: Caller, tags: readonly string[] | undefine
   return tags === undefined ? caller : { ...caller, access: administrators };
 }
 
+/** A caller whose change lets users enrol own devices: only owners and admins do that. */
+export function requireAdmitter(caller: Caller, selfEnroll: unknown): Caller {
+  return selfEnroll === undefined ? caller : { ...caller, access: administrators };
+}
+
 /** @throws Forbidden for a caller without access to the operation */
 export function checkAccess(caller: Caller, access: Exclude<AccessRule, 'anyone'>): void {
   if (caller.kind === 'peer') {

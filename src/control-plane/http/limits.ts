@@ -45,7 +45,8 @@ export async function limitRequests(app: App, max: number, steadyNow: () => numb
 /**
  * Limits a user's changes over all its sessions and tokens: each causes a revision, an audit entry
  * and a message to every host. A removal is never refused, but counts below the limit. Refused
- * requests and changes of the own account do not count: a thief must not block a new password.
+ * requests and changes of the own account do not count: a thief must not block a new password. Own
+ * devices are peers, and count.
  */
 export function limitUserChanges(app: App, most: number, steadyNow: () => number): void {
   const limit = createPeerChangeLimit(most, steadyNow, 1000, 'changes of this user');
@@ -54,7 +55,7 @@ export function limitUserChanges(app: App, most: number, steadyNow: () => number
   app.addHook('preHandler', async (request) => {
     const { caller, method, routeOptions } = request;
     if (caller?.kind !== 'user' || method === 'GET' || method === 'HEAD') return;
-    if (routeOptions.url?.startsWith('/api/auth/')) return;
+    if (/^\/api\/auth\/(?!devices\/)/.test(routeOptions.url ?? '')) return;
     const isRemoval = async () => method === 'DELETE' || (await routeOptions.config.isRemoval?.(request)) === true;
     const always = !limit.hasRoom(caller.userId) && (await isRemoval());
     counted.set(request, limit.take(caller.userId, always, routeOptions.config.countChanges?.(request)));

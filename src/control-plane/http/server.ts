@@ -33,6 +33,7 @@ import { addHealthRoutes } from './routes/health.ts';
 import { addMetricsRoute } from './routes/metrics.ts';
 import { addNetworkHealthRoutes } from './routes/network-health.ts';
 import { addNetworkRoutes } from './routes/networks.ts';
+import { addOwnDeviceRoutes } from './routes/own-devices.ts';
 import { createPageSender } from './routes/paging.ts';
 import { addPathRoute } from './routes/paths.ts';
 import { addPeerRoutes } from './routes/peers.ts';
@@ -141,6 +142,7 @@ export async function createServer(context: Context, serverContext: ServerContex
   addPathRoute(app, context, serverContext.paths);
   addUserRoutes(app, context, sendPage, limitLogins);
   addPersonalTokenRoutes(app, context, limitLogins);
+  addOwnDeviceRoutes(app, context, limitLogins);
   addAuditRoutes(app, context);
   addEventRoute(app, context);
   await app.ready();

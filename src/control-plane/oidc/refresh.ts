@@ -8,6 +8,8 @@ import { admit } from '../service/accounts/admit.ts';
 import { refreshMs } from '../service/accounts/single-sign-on.ts';
 import { record, system } from '../service/audit.ts';
 import type { Context } from '../service/context.ts';
+import { extendOwnDevices } from '../service/devices-of-user.ts';
+import { withRevision } from '../service/with-revision.ts';
 import {
   type DueSession,
   isSessionOfIdentity,
@@ -96,11 +98,14 @@ async function refreshOne(
   const isPartial = !grant.hasIdToken && readGroups(grant.claims, settings.groupsClaim).length === 0;
   if (isPartial) return;
   const person = readPerson(grant.claims, settings);
-  await transact(db, async (transaction) => {
+  const admission = await withRevision(context, async (transaction, revise, append) => {
     // An unlinked identity must not become a new user here.
-    if (!(await isSessionOfIdentity(transaction, id))) return;
-    await admit(context, transaction, settings.issuer.href, person, null);
+    if (!(await isSessionOfIdentity(transaction, id))) return null;
+    return admit(context, { transaction, revise, append }, settings.issuer.href, person, null);
   });
+  if (admission === null || 'refusal' in admission) return;
+  const { organizationId } = admission.user;
+  await extendOwnDevices(context, { organizationId, userId }, { isLogin: false });
 }
 
 async function endSession(context: Context, id: number, userId: number): Promise<void> {

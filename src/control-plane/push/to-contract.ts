@@ -1,5 +1,5 @@
 import type { Network, NetworkHead, NetworkSummary } from '../../contract/network.ts';
-import type { Peer } from '../../contract/peer.ts';
+import type { ListedPeer, Peer } from '../../contract/peer.ts';
 import type { ChangedMapRules, MapRules } from '../../contract/rules.ts';
 import { toLabel } from '../../core/names/label.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
@@ -9,12 +9,14 @@ import { type FieldColumn, listedFieldColumns } from '../store/peer-columns.ts';
 import type { StoredPeer } from '../store/peers/peers.ts';
 
 export function toNetworkSummary(network: StoredNetwork): NetworkSummary {
-  const { id, name, description, range, routes, revision, map_max_age_seconds, spread, route_dns } = network;
+  const { id, name, description, range, routes, revision, map_max_age_seconds, spread, route_dns, self_enroll } =
+    network;
   return {
     ...{ id, name, description, private_cidr: range, routes: [...routes], vpn_type: 'wireguard', revision },
     ...(map_max_age_seconds !== null && { map_max_age_seconds }),
     ...(spread && { spread }),
     ...(route_dns.length > 0 && { route_dns: [...route_dns] }),
+    ...(self_enroll && { self_enroll }),
   };
 }
 
@@ -54,6 +56,12 @@ export function toPeer(network: StoredNetwork, peer: StoredPeer): Peer {
     ...(isLimited && peer_type === 'connector' && { routes: assigned.filter((route) => !withdrawn.includes(route)) }),
     ...(withdrawn.length > 0 && { withdrawn }),
   };
+}
+
+/** A peer as users list it, with the user whose own device it is. */
+export function toListedPeer(network: StoredNetwork, peer: StoredPeer): ListedPeer {
+  const { user_id: id, user_email: email } = peer;
+  return { ...toPeer(network, peer), ...(email !== null && { user: { id, email } }) };
 }
 
 function toFields(peer: StoredPeer): Pick<Peer, FieldColumn> {

@@ -1,7 +1,7 @@
 import type { ChangeNetwork, CreateNetwork, Network, NetworkSummary, RouteDns } from '../../contract/network.ts';
 import { loadPublicSuffixes } from '../../core/names/public-suffixes.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
-import type { Caller } from '../domain/caller.ts';
+import { type Caller, requireAdmitter } from '../domain/caller.ts';
 import { readFields } from '../domain/field-rules.ts';
 import { coveringRoute, parsePrivateRange, parseRoutes } from '../domain/network-rules.ts';
 import { ofRoutes, readRouteDns } from '../domain/route-dns.ts';
@@ -19,6 +19,7 @@ import { transact } from '../store/transact.ts';
 import { appendEvents } from './append-events.ts';
 import { changedFields, record } from './audit.ts';
 import type { Context } from './context.ts';
+import { applyReauth } from './devices-of-user.ts';
 import { requireAuthor } from './require-author.ts';
 import { withRevision } from './with-revision.ts';
 
@@ -77,24 +78,31 @@ export async function changeNetwork(
   asked: ChangeNetwork,
 ): Promise<Network> {
   const isPublicSuffix = await loadPublicSuffixes();
-  return withRevision(context, async (transaction, revise, append) => {
+  let hasReauth = false;
+  const changedNetwork = await withRevision(context, async (transaction, revise, append) => {
     const network = await lockNetwork(transaction, caller, id);
-    const author = await requireAuthor(context, transaction, caller);
+    const author = await requireAuthor(context, transaction, requireAdmitter(caller, asked.self_enroll));
     const { routes, route_dns } = readChange(context, network, asked, isPublicSuffix);
     const { name = network.name, description = network.description } = asked;
     const { map_max_age_seconds = network.map_max_age_seconds } = asked;
-    const { spread = network.spread } = asked;
-    const changed = { name, description, routes, map_max_age_seconds, spread, route_dns };
+    const { spread = network.spread, self_enroll = network.self_enroll } = asked;
+    const changed = { name, description, routes, map_max_age_seconds, spread, route_dns, self_enroll };
     const details = changedFields(network, changed);
     if (Object.keys(details).length === 0) return loadNetwork(transaction, caller, id);
     checkExpectedRoutes('network', network.routes, asked.expected_routes);
     await checkEndpointsOutside(transaction, network, routes, asked.routes ? 'routes' : 'add_routes');
-    await revise(id, changed);
+    const recordChange = await revise(id, changed);
+    if (self_enroll && self_enroll.reauth_hours !== network.self_enroll?.reauth_hours) {
+      await applyReauth({ transaction, now: context.now(), recordChange }, id, self_enroll.reauth_hours);
+      hasReauth = true;
+    }
     const target = targetOf({ id, name });
     await record(transaction, author, { action: 'network.update', target, details });
     append(id, { type: 'network.updated', details });
     return loadNetwork(transaction, caller, id);
   });
+  if (hasReauth) context.rescheduleExpiry();
+  return changedNetwork;
 }
 
 /** Refuses fields of a change that break a rule of the network in its current state. */

@@ -1,9 +1,9 @@
-import type { ChangePeer, Peer, PeerDetails } from '../../contract/peer.ts';
+import type { ChangePeer, ListedPeer, Peer, PeerDetails } from '../../contract/peer.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
-import { type Caller, requireTagger } from '../domain/caller.ts';
+import { administrators, type Caller, requireTagger } from '../domain/caller.ts';
 import { checkExpectedRoutes } from '../domain/route-edits.ts';
 import { Forbidden, NotFound } from '../errors.ts';
-import { isServing, readService, toPeer } from '../push/to-contract.ts';
+import { isServing, readService, toListedPeer, toPeer } from '../push/to-contract.ts';
 import { findKeyOfEntry } from '../store/audit.ts';
 import { returnAddress, type StoredNetwork } from '../store/networks.ts';
 import { mapPage, type Slice, type StoredPage } from '../store/page.ts';
@@ -27,12 +27,15 @@ export async function listPeers(
   { db }: Context,
   caller: Caller,
   networkId: number,
-  { unlisted, slice }: { readonly unlisted: boolean; readonly slice: Slice },
-): Promise<StoredPage<Peer>> {
+  { unlisted, owned, slice }: { readonly unlisted: boolean; readonly owned: boolean; readonly slice: Slice },
+): Promise<StoredPage<ListedPeer>> {
   const network = await requireNetwork(db, caller, networkId);
   if (unlisted && caller.kind === 'peer') throw new Forbidden('a peer may not list suspended peers');
+  if (owned && caller.kind === 'peer') throw new Forbidden('a peer may not list the own devices of users');
   const filter = unlisted ? 'unlisted' : caller.kind === 'peer' ? 'listed' : 'all';
-  return mapPage(await listPeerPage(db, networkId, filter, slice), (peer) => toPeer(network, peer));
+  // Hosts need no e-mail addresses.
+  const show = caller.kind === 'peer' ? toPeer : toListedPeer;
+  return mapPage(await listPeerPage(db, networkId, { which: filter, owned }, slice), (peer) => show(network, peer));
 }
 
 /** An enrolment's audit entry has the time of its end, which may be this much after its start. */
@@ -47,13 +50,14 @@ export async function readPeer({ db }: Context, caller: Caller, networkId: numbe
   const to = new Date(Date.parse(from) + longestEnrollmentMs).toISOString();
   const key =
     (await findKeyOfEnrollment(db, id)) ?? (await findKeyOfEntry(db, caller.organizationId, id, { from, to }));
-  return { ...toPeer(network, peer), enrollment_key: key ?? null };
+  return { ...toListedPeer(network, peer), enrollment_key: key ?? null };
 }
 
 /**
  * Unchanged values create no revision and count for no limit. A peer may change itself within a
  * limit, but not its priority, and its routes only by withdrawing and restoring them. A connector
  * whose first route returns is a newcomer, except after a drain, which withdraws relaying too.
+ * @param check refuses peers that the caller may not change
  */
 export async function changePeer(
   context: Context,
@@ -61,6 +65,7 @@ export async function changePeer(
   networkId: number,
   id: number,
   asked: ChangePeer,
+  check: (peer: store.StoredPeer) => void = () => undefined,
 ): Promise<Peer> {
   const counts = createAttemptCounts();
   const changedPeer = await withRevision(context, async (transaction, revise, append) => {
@@ -71,11 +76,16 @@ export async function changePeer(
     if (caller.kind === 'peer') refuseForPeers(asked);
     const peer = await store.findPeer(transaction, networkId, id);
     if (!peer) throw new NotFound('peer');
+    check(peer);
     const [fields, label] = await checkPeerChange(context, transaction, asked, peer, network);
     const changed = changedFields(peer, fields);
     if (Object.keys(changed).length === 0) return toPeer(network, peer);
+    const isResumed = peer.suspended_at !== null && fields.suspended_at === null;
+    // Its user may be an editor, who lost the role that the network demands, or did not log in.
+    const isAdmitted = peer.user_email !== null && (isResumed || changed.expires_at !== undefined);
+    if (isAdmitted) await requireAuthor(context, transaction, { ...caller, access: administrators });
     const granted = decisive.flatMap(([field, what]) => (changed[field] === undefined ? [] : what));
-    if (peer.suspended_at !== null && fields.suspended_at === null) granted.push('resume a peer');
+    if (isResumed) granted.push('resume a peer');
     for (const what of granted.slice(0, 1)) {
       await requireAdminIfClosed(context, transaction, caller, networkId, what);
     }
@@ -201,12 +211,22 @@ export async function isRemoval(
   return peer !== undefined && takesOut(asked, peer, { withdrawn: JSON.stringify(asked.withdrawn) });
 }
 
-/** Removes a peer and voids its token. Its address is assigned again if no other is left. */
-export async function removePeer(context: Context, caller: Caller, networkId: number, id: number): Promise<void> {
+/**
+ * Removes a peer and voids its token. Its address is assigned again if no other is left.
+ * @param check refuses peers that the caller may not remove
+ */
+export async function removePeer(
+  context: Context,
+  caller: Caller,
+  networkId: number,
+  id: number,
+  check: (peer: store.StoredPeer | undefined) => void = () => undefined,
+): Promise<void> {
   await withRevision(context, async (transaction, revise, append) => {
     await lockNetwork(transaction, caller, networkId);
     const author = await requireAuthor(context, transaction, caller);
     checkSelf(caller, id);
+    check(await store.findPeer(transaction, networkId, id));
     const recordChange = await revise(networkId);
     const removed = await store.deletePeer(transaction, networkId, id);
     if (!removed) throw new NotFound('peer');

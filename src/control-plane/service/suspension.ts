@@ -4,7 +4,7 @@ import type { ReadField } from '../domain/field-rules.ts';
 import { Forbidden } from '../errors.ts';
 import type { StoredPeer } from '../store/peers/peers.ts';
 
-type Suspension = Pick<StoredPeer, 'suspended_at' | 'expires_at'>;
+type Suspension = Pick<StoredPeer, 'suspended_at' | 'expires_at' | 'reauth_hours'>;
 
 /** True for a peer that is in no map. */
 export function isUnlisted({ suspended_at, expired }: Pick<StoredPeer, 'suspended_at' | 'expired'>): boolean {
@@ -21,9 +21,11 @@ export function refuseUnlisted(peer: Suspension, now: Date): void {
     throw new Forbidden('this peer is suspended; an admin resumes it with "cpn peer resume"');
   }
   if (isExpired(peer, now)) {
-    throw new Forbidden(
-      `this peer expired on ${peer.expires_at}; an admin resumes it with "cpn peer update --expires"`,
-    );
+    const remedy =
+      peer.reauth_hours > 0
+        ? 'it is back in its network once its user logs in to the control plane'
+        : 'an admin resumes it with "cpn peer update --expires"';
+    throw new Forbidden(`this peer expired on ${peer.expires_at}; ${remedy}`);
   }
 }
 
@@ -33,7 +35,7 @@ export function refuseUnlisted(peer: Suspension, now: Date): void {
 export function readSuspension(
   read: ReadField,
   { suspended, expires_at }: ChangePeer,
-  peer: Pick<StoredPeer, 'suspended_at' | 'expires_at' | 'expired'>,
+  peer: Pick<StoredPeer, 'suspended_at' | 'expires_at' | 'expired' | 'reauth_hours'>,
   now: Date,
 ) {
   return {
@@ -55,6 +57,8 @@ export function readSuspension(
       throw new InvalidValue('expires_at', expires_at, 'is in the past', 'give a later instant, or suspend the peer');
     }),
     expired: expires_at === undefined ? peer.expired : 0,
+    // Logins do not move what an admin set.
+    reauth_hours: expires_at === undefined ? peer.reauth_hours : 0,
   };
 }
 

@@ -5,7 +5,7 @@ import type { Db, Tables } from './tables.ts';
 
 export type StoredKey = Selectable<Tables['enrollment_keys']>;
 
-/** Lists keys that are not revoked, with `usableAt` only keys that are usable at that instant. */
+/** Lists keys that are not revoked, but no keys of users. `usableAt` selects usable ones. */
 export async function listKeys(
   db: Db,
   networkId: number,
@@ -16,6 +16,7 @@ export async function listKeys(
     .selectFrom('enrollment_keys')
     .selectAll()
     .where('network_id', '=', networkId)
+    .where('user_id', 'is', null)
     .where('revoked_at', 'is', null);
   const listed = usableAt === null ? keys : keys.whereRef('uses', '<', 'max_uses').where('expires_at', '>', usableAt);
   return readPage(db, listed, slice);
@@ -72,4 +73,24 @@ export async function takeUse(db: Db, id: number, now: string): Promise<boolean>
     .returning('id')
     .executeTakeFirst();
   return row !== undefined;
+}
+
+/** Counts a user's usable keys in a network. Deletes those that expired unused. */
+export async function countOwnKeys(db: Db, networkId: number, userId: number, now: string): Promise<number> {
+  await db
+    .deleteFrom('enrollment_keys')
+    .where('network_id', '=', networkId)
+    .where('user_id', '=', userId)
+    .where('uses', '=', 0)
+    .where('expires_at', '<=', now)
+    .execute();
+  const { count } = await db
+    .selectFrom('enrollment_keys')
+    .select(({ fn }) => fn.countAll<number | string>().as('count'))
+    .where('network_id', '=', networkId)
+    .where('user_id', '=', userId)
+    .where('uses', '=', 0)
+    .where('revoked_at', 'is', null)
+    .executeTakeFirstOrThrow();
+  return Number(count);
 }

@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely';
-import type { RouteDns } from '../../contract/network.ts';
+import type { RouteDns, SelfEnroll } from '../../contract/network.ts';
 import type { Address, Prefix } from '../../core/net/cidr.ts';
 import { ofRoutes } from '../domain/route-dns.ts';
 import { NotFound } from '../errors.ts';
@@ -20,10 +20,14 @@ export interface StoredNetwork extends Revision {
   readonly relay: number | null;
   readonly spread: boolean;
   readonly route_dns: readonly RouteDns[];
+  readonly self_enroll: SelfEnroll | null;
 }
 
 export type NetworkFields = Partial<
-  Pick<StoredNetwork, 'name' | 'description' | 'routes' | 'map_max_age_seconds' | 'spread' | 'route_dns'>
+  Pick<
+    StoredNetwork,
+    'name' | 'description' | 'routes' | 'map_max_age_seconds' | 'spread' | 'route_dns' | 'self_enroll'
+  >
 >;
 
 export async function listNetworks(db: Db, organizationId: number, slice: Slice): Promise<StoredPage<StoredNetwork>> {
@@ -109,7 +113,7 @@ export async function reviseNetwork(
   db: Db,
   id: number,
   nonce: string,
-  { routes, spread, route_dns, ...fields }: NetworkFields = {},
+  { routes, spread, route_dns, self_enroll, ...fields }: NetworkFields = {},
 ): Promise<number | undefined> {
   const row = await db
     .updateTable('networks')
@@ -121,6 +125,7 @@ export async function reviseNetwork(
       ...(routes && { routes: JSON.stringify(routes) }),
       ...(spread !== undefined && { spread: spread ? 1 : 0 }),
       ...(route_dns && { route_dns: JSON.stringify(route_dns) }),
+      ...(self_enroll !== undefined && { self_enroll: self_enroll && JSON.stringify(self_enroll) }),
     }))
     .where('id', '=', id)
     .returning('revision')
@@ -189,5 +194,6 @@ function toNetwork(row: Selectable<Tables['networks']>): StoredNetwork {
     spread: row.spread === 1,
     // An earlier version that shares the database removes routes without their entries.
     route_dns: ofRoutes(JSON.parse(row.route_dns), routes),
+    self_enroll: row.self_enroll === null ? null : JSON.parse(row.self_enroll),
   };
 }

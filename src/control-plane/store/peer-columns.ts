@@ -29,6 +29,8 @@ export const fieldColumns = {
   /** When an admin took it out of the map; null if it is in the map or only expired. */
   suspended_at: 'text',
   expires_at: 'text',
+  /** For how many hours each login of its user keeps it; 0 if logins do not move its expiry. */
+  reauth_hours: 'number',
   /** 1 if the host uses the relay of the network. */
   follows_relay: 'boolean',
   /** 1 if the connector states that it masquerades. */

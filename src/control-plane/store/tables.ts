@@ -157,6 +157,8 @@ export interface Tables {
     spread: Generated<number>;
     /** The entries of the contract's RouteDns. */
     route_dns: Generated<string>;
+    /** Who may enrol own devices, in JSON; null for no user. */
+    self_enroll: string | null;
   };
   /** The rules of a network. A network whose rules were never set has no row, and is open. */
   network_rules: {
@@ -215,6 +217,8 @@ export interface Tables {
     peer_hours: number | null;
     /** The tags of its peers, in JSON; null for none. */
     tags: string | null;
+    /** The user whose device enrols with it; null for a key of the network. Outlives the user. */
+    user_id: number | null;
   };
   peers: FieldColumns & {
     id: Generated<number>;
@@ -233,6 +237,10 @@ export interface Tables {
     withdrawn: Generated<string>;
     /** 1 after its expiry took it out of the map, else 0. */
     expired: Generated<number>;
+    /** The user whose device it is; null for other peers, and after the user's removal. */
+    user_id: number | null;
+    /** The e-mail address of that user, also after its removal. */
+    user_email: string | null;
     token_hash: string;
     created_at: string;
   };

@@ -13,13 +13,35 @@ const semaphore = createSemaphore(6, 1000, () => new Unavailable('too many chang
  * concurrently: `work` must lock rows that it reads in order to change.
  */
 export async function transact<Result>(db: Db, work: (db: Db) => Promise<Result>): Promise<Result> {
-  return semaphore(() => tryRepeatedly(db, work));
+  const { result, next } = await semaphore(() => tryRepeatedly(db, work));
+  for (const each of next) await each();
+  return result;
 }
 
-async function tryRepeatedly<Result>(db: Db, work: (db: Db) => Promise<Result>): Promise<Result> {
+/**
+ * Runs `work` after the commit of a transaction, and after it has released its locks. The caller of
+ * {@link transact} waits for it.
+ */
+export function afterCommit(transaction: Db, work: () => Promise<void>): void {
+  const queue = queues.get(transaction);
+  if (queue === undefined) throw new Error('work was queued outside of a transaction');
+  queue.push(work);
+}
+
+const queues = new WeakMap<Db, (() => Promise<void>)[]>();
+
+async function tryRepeatedly<Result>(
+  db: Db,
+  work: (db: Db) => Promise<Result>,
+): Promise<{ readonly result: Result; readonly next: readonly (() => Promise<void>)[] }> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await db.transaction().execute(work);
+      const next: (() => Promise<void>)[] = [];
+      const result = await db.transaction().execute(async (transaction) => {
+        queues.set(transaction, next);
+        return work(transaction);
+      });
+      return { result, next };
     } catch (error) {
       if (!isConflict(error)) throw error;
       if (attempt === attempts) throw isDeadlock(error) ? new Unavailable('too many changes at once', 1, error) : error;

@@ -58,7 +58,12 @@ function listExamined({ link, network }: ExaminedNames, heard: string | null): r
       ...{ subject: 'forwarding', checked: `the rules of network ${network}`, well: null },
     },
     { codes: ['address-open'], subject: 'forwarding', checked: `access to the address of ${link}`, well: null },
-    { codes: ['peer-expired', 'expires-soon'], subject: 'network', checked: stay, well: null },
+    {
+      codes: ['peer-expired', 'expires-soon', 'login-expired', 'login-expires-soon'],
+      subject: 'network',
+      checked: stay,
+      well: null,
+    },
     {
       codes: ['map-expired', 'map-aging'],
       ...{ subject: 'network', checked: `the last confirmation of the map of ${link}`, well: null },

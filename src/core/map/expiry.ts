@@ -4,14 +4,19 @@ import { findOwnPeer, type OwnHost } from './own-peer.ts';
 const dayMs = 86_400_000;
 /** The number of days before its end from which a host warns. */
 const warnedDays = 7;
+/** The same for a host that a login keeps, as a part of the time that a login gives it. */
+const warnedPart = 1 / 10;
+const hourMs = 3_600_000;
 
-/** A host's removal from its network by expiry, in the past or within a week. */
+/** A host's removal from its network by expiry, in the past or soon. */
 export interface Expiry {
   readonly isOver: boolean;
   /** ISO 8601. */
   readonly at: string;
   /** Days until then, rounded up. */
   readonly days: number;
+  /** True if a login of its user moves it. */
+  readonly isMovedByLogin: boolean;
 }
 
 type JoinedHost = OwnHost & { readonly membership: { readonly map: NetworkMap; readonly peer: Pick<Peer, 'id'> } };
@@ -23,10 +28,12 @@ export function findExpiry(host: JoinedHost): number | undefined {
 
 /** Warns that this host leaves its network soon, or has left it; else null. */
 export function findExpiryWarning(host: JoinedHost, now: Date): Expiry | null {
-  const expiresAt = findExpiry(host);
-  const left = (expiresAt ?? Number.POSITIVE_INFINITY) - now.getTime();
-  if (expiresAt === undefined || left > warnedDays * dayMs) return null;
-  return { isOver: left <= 0, at: new Date(expiresAt).toISOString(), days: Math.ceil(left / dayMs) };
+  const { expiresAt, reauthHours = 0 } = findOwnPeer(host.membership.map, host) ?? {};
+  if (expiresAt === undefined) return null;
+  const left = expiresAt - now.getTime();
+  const isMovedByLogin = reauthHours > 0;
+  if (left > (isMovedByLogin ? reauthHours * hourMs * warnedPart : warnedDays * dayMs)) return null;
+  return { isOver: left <= 0, at: new Date(expiresAt).toISOString(), days: Math.ceil(left / dayMs), isMovedByLogin };
 }
 
 /** Returns the other peers of a map that have expired and that the service has not removed yet. */

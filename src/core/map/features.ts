@@ -52,7 +52,9 @@ export type AdminFeature =
   | 'network-deletion'
   | 'network-events'
   | 'network-rules'
-  | 'device-login';
+  | 'device-login'
+  | 'network-self-enroll'
+  | 'own-devices';
 
 /** Returns the features among these names. A later version may have saved others. */
 export function knownFeatures(names: readonly string[]): readonly Feature[] {
@@ -133,6 +135,8 @@ const adminPlaces: Readonly<Record<AdminFeature, FeaturePath>> = {
   'network-events': { path: '/api/networks/{}/events', method: 'get' },
   'network-rules': { path: '/api/networks/{}/rules', method: 'put' },
   'device-login': { path: '/api/auth/device-codes/token', method: 'post' },
+  'network-self-enroll': { ...changeNetwork, field: 'self_enroll' },
+  'own-devices': { path: '/api/networks/{}/own-devices', method: 'post' },
 };
 
 /** True if the OpenAPI 3 description has the extension. False for any other document. */

@@ -24,6 +24,8 @@ export const peerFields = {
   priority: { name: 'priority', kind: 'number' },
   /** When the peer expires. Absent if it does not. */
   expiresAt: { name: 'expires_at', kind: 'instant' },
+  /** How many hours each login of its user keeps it. Absent if logins do not move its expiry. */
+  reauthHours: { name: 'reauth_hours', kind: 'number' },
   /** The key with which the host proves its keys. */
   identity: { name: 'identity_key', kind: 'identityKey' },
   /** The host's proof for its public key, once that differs from the key of its enrolment. */

@@ -145,6 +145,21 @@ export const networkEntries = {
       `this host expires ${days === 1 ? 'within a day' : `in ${days} days`}, on ${expires_at}: no other host talks to it after that`,
     remedy: extend,
   }),
+  'login-expired': entry<{ expires_at: string; url: string }>({
+    title: 'the last login of the user of this host is too long ago',
+    severity: 'problem',
+    summary: () => 'the user of this host must log in again',
+    text: ({ expires_at }) =>
+      `this host expired on ${expires_at}, because the last login of its user is too long ago: no other host talks to it`,
+    remedy: ({ url }) => `log in again at ${url}`,
+  }),
+  'login-expires-soon': entry<{ expires_at: string; url: string }>({
+    title: 'the user of this host must log in again soon',
+    severity: 'note',
+    text: ({ expires_at }) =>
+      `this host expires on ${expires_at} unless its user logs in before: no other host talks to it after that`,
+    remedy: ({ url, expires_at }) => `log in again at ${url} before ${expires_at}`,
+  }),
   'identity-cloned': entry<{ since: string }>({
     title: 'another host uses the identity of this one',
     severity: 'problem',

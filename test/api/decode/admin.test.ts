@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import {
   decodeChangedPeer,
   decodeKeys,
+  decodeListedPeers,
   decodeNewKey,
-  decodePeersOut,
   decodeSession,
   decodeWholeNetwork,
 } from '../../../src/api/decode/admin.ts';
@@ -32,6 +32,7 @@ const full = {
   masquerades: true,
   tags: ['web'],
   enforces_rules: true,
+  reauth_hours: 24,
   created_at: at,
 };
 
@@ -40,7 +41,7 @@ describe('a peer, for an administrator', () => {
     const fields = Object.keys(Peer.shape).filter((name) => name !== 'identity_key' && name !== 'key_proof');
     expect(Object.keys(full).toSorted()).toEqual(fields.toSorted());
     expect(decodeChangedPeer({ data: full }, source)).toEqual(full);
-    expect(decodePeersOut({ data: [peerBody(1), full] }, source)).toEqual([peerBody(1), full]);
+    expect(decodeListedPeers({ data: [peerBody(1), full] }, source)).toEqual([peerBody(1), full]);
     expect(decodeWholeNetwork(networkBody({ peers: [full] }), source).peers).toEqual([full]);
   });
 
@@ -50,6 +51,15 @@ describe('a peer, for an administrator', () => {
     // Only a peer that dials a connector alone has its profile.
     const expected = name === 'via' ? without(without(full, 'via'), 'profile') : without(full, name);
     expect(decodeChangedPeer(without(full, name), source)).toEqual(expected);
+  });
+
+  test('has its user, also a removed one, and none of another form', () => {
+    for (const id of [4, null]) {
+      const user = { id, email: 'a@example.net' };
+      expect(decodeListedPeers({ data: [{ ...full, user }] }, source)).toEqual([{ ...full, user }]);
+    }
+    for (const user of ['a@example.net', { id: 4 }, 7])
+      expect(decodeListedPeers({ data: [{ ...full, user }] }, source)).toEqual([full]);
   });
 
   test('that serves no route is another than one that serves all', () => {
@@ -67,7 +77,8 @@ describe('a peer, for an administrator', () => {
 
 describe('a network, for an administrator', () => {
   const entry = { route: '192.168.10.0/24', dns_servers: ['192.168.10.53'], domains: ['corp.example'] };
-  test.each([{ map_max_age_seconds: 300 }, { relay: 2 }, { spread: true }, { route_dns: [entry] }])(
+  const self_enroll = { roles: ['member'], limit: 3, reauth_hours: null };
+  test.each([{ map_max_age_seconds: 300 }, { relay: 2 }, { spread: true }, { route_dns: [entry] }, { self_enroll }])(
     'has %o',
     (fields) => {
       const body = networkBody(fields);

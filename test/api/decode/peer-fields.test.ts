@@ -26,6 +26,7 @@ const full = {
   masquerades: true,
   tags: ['web', 'ops'],
   enforces_rules: true,
+  reauth_hours: 24,
 };
 
 describe('a peer of a map', () => {
@@ -43,7 +44,7 @@ describe('a peer of a map', () => {
       },
       ...{ identity, proof, secretTag: full.network_secret_tag, via: { connector: 9 }, followsRelay: true },
       ...{ masquerades: true, tags: ['web', 'ops'], enforcesRules: true },
-      ...{ servingSince: Date.parse(since), expiresAt: Date.parse(until) },
+      ...{ servingSince: Date.parse(since), expiresAt: Date.parse(until), reauthHours: 24 },
     });
   });
 
@@ -73,6 +74,7 @@ describe('a peer of a map', () => {
     ['expires_at', 'expiresAt', [true, 'never', {}, '', 1_775_000_000, '0001-01-01T00:00:00Z', '1970-01-01T00:00:00Z']],
     ['serving_since', 'servingSince', [true, 'always', {}, '', 1_775_000_000, '0001-01-01T00:00:00Z']],
     ['priority', 'priority', [0, '7', 1.5, {}]],
+    ['reauth_hours', 'reauthHours', [0, '7', 1.5, {}]],
     ['via', 'via', ['routes', true, {}]],
   ])('is used without its %s where the service means something else by it', (name, field, values) => {
     for (const value of values) {

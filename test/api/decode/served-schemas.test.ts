@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import {
   decodeChangedPeer,
   decodeKeys,
+  decodeListedPeers,
   decodeNetworks,
   decodeNewKey,
   decodeProfile,
@@ -148,6 +149,19 @@ const readings: Readonly<Record<string, Reading>> = {
     mayLack: ['id', 'name', 'peer_type', 'endpoint', 'created_at'],
     ignores: [],
   },
+  'the own devices in a network': {
+    of: 'ListedPeer',
+    list: true,
+    decode: (body) => decodeListedPeers(body, source),
+    mayLack: ['0.id', '0.name', '0.peer_type', '0.endpoint', '0.created_at'],
+    ignores: [],
+  },
+  'a key for an own device': {
+    of: 'OwnDeviceKey',
+    decode: (body) => extensions.decodeOwnDeviceKey(body, source),
+    mayLack: [],
+    ignores: [],
+  },
   'the rules of a network': {
     of: 'NetworkRules',
     decode: (body) => extensions.decodeRules(body, source),
@@ -252,7 +266,15 @@ function refuseSkipped(skipped: readonly { readonly reason: string }[] = []): vo
  */
 const elsewhere = [
   ...['NetworkDelta', 'ReportReply', 'HealthSummary', 'PeerDetails', 'PeerTraffic', 'NetworkTraffic'],
-  ...['ReachablePairs', 'DeviceRequest', 'DeviceDecision', 'LoginMethods', 'SingleSignOn', 'CookieSession'],
+  ...[
+    'ReachablePairs',
+    'DeviceRequest',
+    'DeviceDecision',
+    'OwnDevice',
+    'LoginMethods',
+    'SingleSignOn',
+    'CookieSession',
+  ],
   ...['SecondFactors', 'FactorChallenge', 'AddedFactor', 'RecoveryCodes'],
 ];
 

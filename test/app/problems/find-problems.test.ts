@@ -69,6 +69,23 @@ it.each([
 });
 
 const day = 86_400_000;
+
+it.each([
+  [2.4 * 3_600_000 + 1, null],
+  [
+    2.4 * 3_600_000,
+    ['login-expires-soon', /^log in again at https:\/\/203\.0\.113\.99 before 2026-06-01T02:24:00\.000Z$/],
+  ],
+  [0, ['login-expired', /^log in again at https:\/\/203\.0\.113\.99$/]],
+])('a host that each login keeps for a day, and that has %i ms left', (left, expected) => {
+  const now = new Date('2026-06-01T00:00:00.000Z');
+  const own = { ...self, expiresAt: now.getTime() + left, reauthHours: 24 };
+  const [found] = findExpiryProblem(joinedTo(network([own, peer(2)], { id: 7 })), now);
+  const [code, remedy] = expected ?? [];
+  expect(found?.code).toBe(code);
+  if (found) expect(found.remedy).toMatch(remedy as RegExp);
+});
+
 it.each([
   [7 * day + 1, null],
   [7 * day, ['expires-soon', 7]],

@@ -35,6 +35,7 @@ export function observedHost(id: number, { peer, health, report }: ObservedField
       ...{ identity_key: null, key_proof: null, network_secret_tag: null, profile: null, serving_since: null },
       ...{ priority: 0, suspended_at: null, expires_at: null, expired: 0, created_at: secondsAgo(3600) },
       ...{ follows_relay: 0, masquerades: 0, tags: null, enforces_rules: 0 },
+      ...{ reauth_hours: 0, user_id: null, user_email: null },
       ...peer,
     },
     health:
@@ -71,6 +72,7 @@ export function observedNetwork(
       ...{ id: 1, name: 'office', description: '', range: parsePrefix('10.77.0.0/24') },
       ...{ routes: [parsePrefix(lan), parsePrefix(lab)], revision: 1, nonce: 'n' },
       ...{ map_max_age_seconds: null, lastingNonce: 'n', relay: null, spread: false, route_dns: [] },
+      self_enroll: null,
     },
     isClosed: false,
     revision: { revision: 1, nonce: 'n' },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { hour, logIn, owner, withDatabase } from '../harness.ts';
+import { hour, logIn, owner, publicKey, withDatabase } from '../harness.ts';
 import { begin, logInAt, openBrowser, openOffice, passIssuer, path, post, redeem, visit } from './browser.ts';
 
 const audit = async (office: Awaited<ReturnType<typeof openOffice>>, token: string) =>
@@ -300,4 +300,24 @@ test('with passwords off, a reset owner alone logs in with one, on this host', a
   for (const header of ['x-forwarded-for', 'forwarded', 'via']) expect(await logs({ [header]: '192.0.2.1' })).toBe(403);
   const wrong = { email: owner.email, password: 'something else here' };
   expect((await plane.call('POST', '/api/auth/login', { body: wrong })).status).toBe(401);
+});
+
+test('own devices are suspended when the groups lose the role for them', async () => {
+  const office = await openOffice();
+  const { plane, provider } = office;
+  provider.accounts.set('s1', { email: 'ada@example.net', groups: ['staff'] });
+  const token = await logIn(plane);
+  const network = { name: 'n', private_cidr: '10.9.0.0/24' };
+  const { id } = (await plane.call('POST', '/api/networks', { token, body: network })).body.data;
+  const self_enroll = { roles: ['viewer'], limit: 3, reauth_hours: null };
+  await plane.call('PATCH', `/api/networks/${id}`, { token, body: { self_enroll } });
+  const { headers } = await logInAt(office, 's1');
+  const made = await plane.call('POST', `/api/networks/${id}/own-devices`, { headers, body: {} });
+  const fields = { enrollment_token: made.body.data.enrollment_token, name: 'laptop', public_key: publicKey() };
+  const enrolled = await plane.call('POST', '/api/networks/enroll', { body: { ...fields, peer_type: 'admin_device' } });
+  expect([made.status, enrolled.status]).toEqual([201, 201]);
+  provider.accounts.set('s1', { email: 'ada@example.net', groups: [] });
+  expect((await logInAt(office, 's1')).reply.status).toBe(401);
+  const { data } = (await plane.call('GET', `/api/networks/${id}/peers`, { token })).body;
+  expect(data.map((peer: { suspended_at?: string | null }) => typeof peer.suspended_at)).toEqual(['string']);
 });

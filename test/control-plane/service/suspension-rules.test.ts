@@ -16,8 +16,8 @@ const [past, present, future] = [-1, 0, 1].map((ms) => new Date(now.getTime() + 
   string,
   string,
 ];
-type Listing = Pick<StoredPeer, 'suspended_at' | 'expires_at' | 'expired'>;
-const listed: Listing = { suspended_at: null, expires_at: null, expired: 0 };
+type Listing = Pick<StoredPeer, 'suspended_at' | 'expires_at' | 'expired' | 'reauth_hours'>;
+const listed: Listing = { suspended_at: null, expires_at: null, expired: 0, reauth_hours: 0 };
 const suspended = { ...listed, suspended_at: past };
 const ending = { ...listed, expires_at: future };
 /** Its time is over; the network may not have noticed yet. */
@@ -60,6 +60,13 @@ test.each<[string, Listing, ChangePeer, Listing | string]>([
   ],
   ['a later end', expired, { expires_at: future }, ending],
   ['no end', expired, { expires_at: null }, listed],
+  ['an end that logins do not move', { ...ending, reauth_hours: 24 }, { expires_at: future }, ending],
+  [
+    'a suspension until a login',
+    { ...ending, reauth_hours: 24 },
+    { suspended: true },
+    { ...ending, reauth_hours: 24, suspended_at: present },
+  ],
   ['an end while it is suspended', suspended, { expires_at: future }, { ...ending, suspended_at: past }],
   ['an end now', listed, { expires_at: present }, 'expires_at'],
   ['an end in the past', ending, { expires_at: past }, 'expires_at'],

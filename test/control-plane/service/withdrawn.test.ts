@@ -177,13 +177,22 @@ test('the peers of a database from before can withdraw too', async () => {
     ];
     for (const table of tables) await db.schema.dropTable(table).execute();
     const indexes = ['peers_expires_at', 'peers_identity_key', 'peers_previous_key', 'peers_label', 'peers_connectors'];
+    indexes.push('peers_user_id', 'enrollment_keys_user_id');
     for (const index of indexes) await db.schema.dropIndex(index).execute();
     await db.schema.alterTable('users').dropColumn('reset_at').execute();
     for (const column of ['address', 'last_used_at', 'proven_at'])
       await db.schema.alterTable('sessions').dropColumn(column).execute();
-    for (const column of ['nonce', 'map_max_age_seconds', 'lasting_nonce', 'relay', 'spread', 'route_dns'])
+    for (const column of [
+      'nonce',
+      'map_max_age_seconds',
+      'lasting_nonce',
+      'relay',
+      'spread',
+      'route_dns',
+      'self_enroll',
+    ])
       await db.schema.alterTable('networks').dropColumn(column).execute();
-    for (const column of ['peer_hours', 'peer_types', 'routes', 'tags'])
+    for (const column of ['peer_hours', 'peer_types', 'routes', 'tags', 'user_id'])
       await db.schema.alterTable('enrollment_keys').dropColumn(column).execute();
     for (const column of [
       'suspended_at',
@@ -201,6 +210,9 @@ test('the peers of a database from before can withdraw too', async () => {
       'masquerades',
       'tags',
       'enforces_rules',
+      'reauth_hours',
+      'user_id',
+      'user_email',
       'withdrawn',
     ]) {
       await db.schema.alterTable('peers').dropColumn(column).execute();

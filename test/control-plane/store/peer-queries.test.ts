@@ -50,8 +50,8 @@ test('the map has the peers of its network that are neither suspended nor expire
     expect(idsOf(await listPeers(db, network))).toEqual(listed);
     expect((await listTokenMarks(db, network)).map(([id]) => id)).toEqual(listed);
     expect((await listTokenMarks(db, network, [two, out, 99])).map(([id]) => id)).toEqual([two]);
-    const page = async (which: Parameters<typeof listPeerPage>[2]) =>
-      idsOf((await listPeerPage(db, network, which, { after: null, skip: 0, limit: 10 })).entries);
+    const page = async (which: Parameters<typeof listPeerPage>[2]['which']) =>
+      idsOf((await listPeerPage(db, network, { which, owned: false }, { after: null, skip: 0, limit: 10 })).entries);
     expect([await page('listed'), await page('unlisted')]).toEqual([listed, [out, over]]);
     expect(await page('all')).toEqual([one, out, over, two, own, withdrawn]);
     const among = async (ids: number[], withOwnRoutes: boolean) =>

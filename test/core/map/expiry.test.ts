@@ -17,6 +17,6 @@ it.each<[number | undefined, [number, string] | null]>([
 ])('an end in %j days is %j', (days, found) => {
   const own = peer(1, days === undefined ? {} : { expiresAt: now.getTime() + days * dayMs });
   const host = { keyPair: keyPair(1), rotation: null, membership: { map: network([own]), peer: own } };
-  const expected = found && { isOver: found[0] <= 0, days: found[0], at: found[1] };
+  const expected = found && { isOver: found[0] <= 0, days: found[0], at: found[1], isMovedByLogin: false };
   expect(findExpiryWarning(host, now)).toEqual(expected);
 });

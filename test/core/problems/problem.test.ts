@@ -28,6 +28,7 @@ describe('the problems of a network', () => {
     [of('port-mismatch'), 'peers dial 203.0.113.1:51820, and cpn0 listens on 49561'],
     [of('secret-mismatch'), 'network secrets differ'],
     [of('peer-expired'), 'this host expired'],
+    [of('login-expired'), 'the user of this host must log in again'],
     [of('host-unread'), 'the routes of this host cannot be read'],
   ])('degrade it, and are its reason: $code', (found, reason) => {
     expect([stateOf([found]), summarize([found])]).toEqual(['degraded', reason]);
@@ -66,7 +67,7 @@ describe('the problems of a network', () => {
     expect([stateOf(refused), summarize(refused)]).toEqual(['up', 'the control plane refuses the token of this host']);
   });
 
-  it.each(['expires-soon', 'subnet-inside', 'key-held', 'peer-skipped'] as const)(
+  it.each(['expires-soon', 'login-expires-soon', 'subnet-inside', 'key-held', 'peer-skipped'] as const)(
     'change no state as a note: %s',
     (code) => {
       expect([stateOf([of(code)]), summarize([of(code)])]).toEqual(['up', null]);

@@ -22,6 +22,8 @@ export const samples: { readonly [Code in ProblemCode]: FactsOf<Code> } = {
   'port-mismatch': { ...link, endpoint: '203.0.113.1:51820', endpoint_port: 51820, listen_port: 49561 },
   'peer-expired': own,
   'expires-soon': { ...own, days: 3 },
+  'login-expired': { ...link, expires_at: at, url: service },
+  'login-expires-soon': { ...link, expires_at: at, url: service },
   'identity-cloned': { ...link, since: at },
   'map-expired': { ...link, confirmed_at: at },
   'map-aging': { ...link, confirmed_at: at, ends_at: at },

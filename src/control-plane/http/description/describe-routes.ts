@@ -95,6 +95,7 @@ const description = [
   'page, per_page and links.next of lists; add_routes, remove_routes and expected_routes of a network, and expected_routes of a peer;',
   'GET /api/networks/{network}/events;',
   'suspended and expires_at of a peer, and peer_expires_in_hours of an enrolment key; the health of a network, and the reports of its hosts.',
+  'self_enroll of a network, the own devices of users, and reauth_hours of a peer;',
   'null in a field of a request that may be left out counts as left out, unless the field says that it may be null.',
 ].join('\n');
 

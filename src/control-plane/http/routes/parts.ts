@@ -17,6 +17,7 @@ export const UserSessionPath = UserPath.extend({ session: id });
 export const TokenPath = z.object({ id });
 export const FactorPath = z.object({ id });
 export const SessionPath = z.object({ id });
+export const DevicePath = z.object({ peer: id });
 
 export const sessionTimes =
   'A session may end before expires_at if it is not used. last_used_at is its login or a later use, at most 5 minutes before its last one. ' +

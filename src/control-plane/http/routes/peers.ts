@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { ChangePeer, Peer, PeerDetails } from '../../../contract/peer.ts';
+import { ChangePeer, ListedPeer, Peer, PeerDetails } from '../../../contract/peer.ts';
 import { page, Refusal, reply } from '../../../contract/reply.ts';
 import { editorsAndPeer, readers, readersAndPeer } from '../../domain/caller.ts';
 import type { Context } from '../../service/context.ts';
@@ -8,7 +8,10 @@ import { type App, callerOf } from '../app.ts';
 import { PageQuery, paging, readSlice, type SendPage, toPageReply } from './paging.ts';
 import { done, NetworkPath, Nothing, PeerPath } from './parts.ts';
 
-const Which = PageQuery.extend({ suspended: z.enum(['true', 'false']).optional() });
+const Which = PageQuery.extend({
+  suspended: z.enum(['true', 'false']).optional(),
+  owned: z.enum(['true', 'false']).optional(),
+});
 
 export function addPeerRoutes(app: App, context: Context, sendPage: SendPage): void {
   app.route({
@@ -20,19 +23,22 @@ export function addPeerRoutes(app: App, context: Context, sendPage: SendPage): v
       summary: 'The peers of a network, in pages',
       description: [
         'For people and their tools: a host reads the whole network, with its revision. People see suspended and expired peers here',
-        `too, and with suspended=true them alone; the network has none of them.\n${paging}`,
+        `too, and with suspended=true them alone; the network has none of them. With owned=true people see the own devices of users alone.\n${paging}`,
       ].join('\n'),
       params: NetworkPath,
       querystring: Which,
-      response: { 200: page(Peer), 404: Refusal },
+      response: { 200: page(ListedPeer), 404: Refusal },
     },
     handler: async (request, response) => {
       const { network } = request.params;
       const caller = callerOf(request);
       const unlisted = request.query.suspended === 'true';
-      const peers = await listPeers(context, caller, network, { unlisted, slice: readSlice(request.query) });
-      const shown = toPageReply(peers, request.query, (after) => ({ ...(unlisted && { suspended: 'true' }), after }));
-      return sendPage(response, `${unlisted ? 'suspended ' : ''}peers of ${network} for ${caller.kind}`, Peer, shown);
+      const owned = request.query.owned === 'true';
+      const peers = await listPeers(context, caller, network, { unlisted, owned, slice: readSlice(request.query) });
+      const which = { ...(unlisted && { suspended: 'true' }), ...(owned && { owned: 'true' }) };
+      const shown = toPageReply(peers, request.query, (after) => ({ ...which, after }));
+      const what = `${unlisted ? 'suspended ' : ''}${owned ? 'own ' : ''}peers of ${network} for ${caller.kind}`;
+      return sendPage(response, what, ListedPeer, shown);
     },
   });
 

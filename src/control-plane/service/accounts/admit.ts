@@ -8,7 +8,8 @@ import * as store from '../../store/accounts/users.ts';
 import type { Db } from '../../store/tables.ts';
 import { type Author, record, system } from '../audit.ts';
 import type { Context } from '../context.ts';
-import { changeRole, isLastOwner } from './change-role.ts';
+import { lockNetworksOf, suspendDevicesOf } from '../devices-of-user.ts';
+import { type AccountChange, changeRole, isLastOwner } from './change-role.ts';
 import { briefly, revokeMadeBy } from './made-by-user.ts';
 
 type Admission =
@@ -18,12 +19,12 @@ type Admission =
 
 /**
  * Finds the user that the issuer's subject is, or creates it, with the role of its groups. A user
- * whose groups have no role any more loses its sessions, tokens and enrolment keys.
+ * whose groups have no role any more loses its sessions, tokens, enrolment keys and own devices.
  * @throws IssuerRefused if the user may not be created; nothing is changed
  */
 export async function admit(
   context: Context,
-  transaction: Db,
+  { transaction, ...change }: Omit<AccountChange, 'author'>,
   issuer: string,
   person: Person,
   address: string | null,
@@ -32,6 +33,7 @@ export async function admit(
   const known = await findUserOfIdentity(transaction, { issuer, subject });
   if (!known) return { user: await createUser(context, transaction, issuer, person, address) };
   const { organizationId } = known;
+  await lockNetworksOf(transaction, { organizationId, userId: known.id });
   await store.lockOrganization(transaction, organizationId);
   const user = await store.lockUser(transaction, organizationId, known.id);
   if (!user) throw new IssuerRefused('the user was removed meanwhile; log in again');
@@ -40,12 +42,12 @@ export async function admit(
   const { email } = await updateEmail(transaction, author, user, person.email);
   const isLast = await isLastOwner(transaction, organizationId, user.role);
   if (role === null && !isLast) {
-    await shutOut(context, transaction, author, user);
+    await shutOut(context, { ...change, transaction, author }, { ...user, organizationId });
     return { refusal: noRole };
   }
   // An organization always has an owner.
   if (role !== null && role !== user.role && !isLast) {
-    await changeRole(context, transaction, author, { user, role, keepsKeys: false });
+    await changeRole(context, { ...change, transaction, author }, { user, organizationId, role, keepsKeys: false });
   }
   return { user: { id: user.id, email, organizationId } };
 }
@@ -110,23 +112,26 @@ async function updateEmail(transaction: Db, author: Author, user: store.StoredUs
   return { ...user, email };
 }
 
-/** Ends all that the user may use: sessions, personal tokens, and enrolment keys that it made. */
+/** Ends all that the user may use: sessions, tokens, enrolment keys that it made, own devices. */
 async function shutOut(
   context: Context,
-  transaction: Db,
-  author: Author & { readonly organizationId: number },
-  { id, email }: store.StoredUser,
+  { transaction, revise, append, author }: AccountChange,
+  { id, email, organizationId }: store.StoredUser & { readonly organizationId: number },
 ): Promise<void> {
-  const { organizationId } = author;
   const sessions_ended = await endSessions(transaction, id);
   const tokens = await deleteTokens(transaction, id, context.now().toISOString());
   const keys = await revokeMadeBy(transaction, { organizationId, userId: id }, context.now());
-  if (sessions_ended + tokens.length + keys.length === 0) return;
+  const devices_suspended = await suspendDevicesOf(
+    { transaction, revise, append, author, now: context.now(), because: 'role changed' },
+    { organizationId, userId: id, email },
+    () => true,
+  );
+  if (sessions_ended + tokens.length + keys.length + devices_suspended === 0) return;
   await record(transaction, author, {
     action: 'login.end',
     target: { kind: 'user', id, name: email },
     details: {
-      ...{ reason: 'no_role', sessions_ended, keys_revoked: briefly(keys) },
+      ...{ reason: 'no_role', sessions_ended, devices_suspended, keys_revoked: briefly(keys) },
       tokens_revoked: tokens.map((token) => ({ id: token.id, name: token.name })),
     },
   });

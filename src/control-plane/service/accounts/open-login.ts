@@ -4,8 +4,10 @@ import { boundSessions } from '../../domain/session-limits.ts';
 import { hashToken, mintSplitToken, mintToken, tokenPrefixes } from '../../domain/tokens.ts';
 import { deleteExpiredSessions, endOldestSessions, insertSession } from '../../store/accounts/sessions.ts';
 import type { Db } from '../../store/tables.ts';
+import { afterCommit } from '../../store/transact.ts';
 import { record } from '../audit.ts';
 import type { Context } from '../context.ts';
+import { extendOwnDevices } from '../devices-of-user.ts';
 import { noteAddress } from './new-address.ts';
 
 /** The maximum number of sessions per user. A later login ends the oldest. */
@@ -58,6 +60,9 @@ export async function openLogin(
   const session = { kind: 'session', id: opened.id, name } as const;
   await record(transaction, author, { action: 'login', target: session, details: { method, ...details } });
   await noteAddress(transaction, { userId: user.id, address, author, session, now: context.now() });
+  const { id: userId, organizationId } = user;
+  // Not within the transaction, which has locked the user: networks are locked before users.
+  afterCommit(transaction, () => extendOwnDevices(context, { organizationId, userId }, { isLogin: true }));
   return opened;
 }
 

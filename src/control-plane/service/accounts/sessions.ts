@@ -151,8 +151,10 @@ async function findCaller(context: Context, token: Secret, isUse: boolean) {
   const isFor = (prefix: string) => token.reveal().startsWith(prefix);
   if (isFor(tokenPrefixes.peer)) {
     const found = await findPeerCaller(db, hash);
-    if (found) refuseUnlisted({ suspended_at: found.suspendedAt, expires_at: found.caller.expiresAt }, at);
-    return found?.caller;
+    if (!found) return undefined;
+    const { caller, suspendedAt: suspended_at, reauthHours: reauth_hours } = found;
+    refuseUnlisted({ suspended_at, expires_at: caller.expiresAt, reauth_hours }, at);
+    return caller;
   }
   if (!isFor(tokenPrefixes.personal)) return findUserInSession(context, hash, isUse);
   const holder = await findTokenHolder(db, hash, at.toISOString());

@@ -12,6 +12,7 @@ import type { Db } from '../../store/tables.ts';
 import { transact } from '../../store/transact.ts';
 import { record } from '../audit.ts';
 import type { Context } from '../context.ts';
+import { withRevision } from '../with-revision.ts';
 import { admit } from './admit.ts';
 import { type OpenedSession, openLogin } from './open-login.ts';
 
@@ -76,8 +77,9 @@ export async function finishLogin(
     const grant = await issuer.redeem(callback, { state, nonce, verifier });
     claims = grant.claims;
     const person = readPerson(claims, settings);
-    await transact(db, async (transaction) => {
-      const admission = await admit(context, transaction, settings.issuer.href, person, address);
+    await withRevision(context, async (transaction, revise, append) => {
+      const change = { transaction, revise, append };
+      const admission = await admit(context, change, settings.issuer.href, person, address);
       if ('refusal' in admission) {
         await refuse(context, transaction, { attempt: attempt.id, claims, address, reason: admission.refusal });
         return;

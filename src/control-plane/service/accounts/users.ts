@@ -1,4 +1,4 @@
-import { Role } from '../../../contract/auth.ts';
+import type { Role } from '../../../contract/auth.ts';
 import type {
   ChangedUser,
   ChangeUser,
@@ -22,8 +22,10 @@ import type { Db } from '../../store/tables.ts';
 import { transact } from '../../store/transact.ts';
 import { record } from '../audit.ts';
 import type { Context } from '../context.ts';
+import { lockNetworksOf, suspendDevicesOf } from '../devices-of-user.ts';
 import { requireUser, type UserAuthor } from '../require-author.ts';
-import { changeRole, isLastOwner } from './change-role.ts';
+import { withRevision } from '../with-revision.ts';
+import { changeRole, isLastOwner, rankOf } from './change-role.ts';
 import { briefly, listMadeBy, revokeMadeBy } from './made-by-user.ts';
 import { noteAddress } from './new-address.ts';
 import { type OpenedSession, openSession } from './open-login.ts';
@@ -99,7 +101,10 @@ export async function changeUser(
   { role, current_password: own, keep_keys: keepsKeys = false }: ChangeUser,
 ): Promise<ChangedUser> {
   const proof = await proveIfGiven(context, caller, own);
-  return transact(context.db, async (transaction) => {
+  return withRevision(context, async (transaction, revise, append) => {
+    const { organizationId } = caller;
+    const which = { organizationId, userId: id };
+    await lockNetworksOf(transaction, which);
     const { author, login } = await lockUsers(context, transaction, caller);
     const user = await store.lockUser(transaction, caller.organizationId, id);
     if (!user) throw new NotFound('user');
@@ -110,8 +115,7 @@ export async function changeUser(
     if (await isLastOwner(transaction, caller.organizationId, user.role)) {
       throw new Forbidden(`${user.email} is the last owner; make another user an owner first`);
     }
-    const { organizationId } = caller;
-    return changeRole(context, transaction, { ...author, organizationId }, { user, role, keepsKeys });
+    return changeRole(context, { transaction, revise, append, author }, { user, organizationId, role, keepsKeys });
   });
 }
 
@@ -174,7 +178,8 @@ export async function deleteUser(
   id: number,
   { keepsKeys }: { readonly keepsKeys: boolean },
 ): Promise<UserRemoval> {
-  return transact(context.db, async (transaction) => {
+  return withRevision(context, async (transaction, revise, append) => {
+    await lockNetworksOf(transaction, { organizationId: caller.organizationId, userId: id });
     const { author, role } = await lockUsers(context, transaction, caller);
     const user = await store.lockUser(transaction, caller.organizationId, id);
     if (!user) throw new NotFound('user');
@@ -183,12 +188,20 @@ export async function deleteUser(
     const { organizationId } = caller;
     const made = { organizationId, userId: id };
     const keys_revoked = keepsKeys ? [] : await revokeMadeBy(transaction, made, context.now());
+    const devices = await suspendDevicesOf(
+      { transaction, revise, append, author, now: context.now(), because: 'user removed' },
+      { ...made, email: user.email },
+      () => true,
+    );
     await store.deleteUser(transaction, caller.organizationId, id);
     const target = { kind: 'user', id, name: user.email } as const;
     await record(transaction, author, {
       action: 'user.delete',
       target,
-      details: { role: user.role, keys_revoked: briefly(keys_revoked) },
+      details: {
+        ...{ role: user.role, keys_revoked: briefly(keys_revoked) },
+        ...(devices > 0 && { devices_suspended: devices }),
+      },
     });
     return { keys_revoked };
   });
@@ -231,11 +244,6 @@ export async function endSessionsOf(
 export async function lockUsers(context: Context, transaction: Db, caller: UserCaller): Promise<UserAuthor> {
   await store.lockOrganization(transaction, caller.organizationId);
   return requireUser(context, transaction, caller);
-}
-
-/** Higher for a role with more rights. */
-function rankOf(role: Role): number {
-  return -Role.options.indexOf(role);
 }
 
 function checkRank(caller: Role, user: Role, deed: 'make' | 'remove' | 'end the sessions of'): void {

@@ -17,6 +17,7 @@ import { findByIdentity, findPeer, nextServingSince, type StoredPeer } from '../
 import type { Db } from '../../store/tables.ts';
 import { type Author, record } from '../audit.ts';
 import type { Context } from '../context.ts';
+import { type DeviceOwner, requireDeviceOwner } from '../devices-of-user.ts';
 import { createAttemptCounts } from '../peer-change-limit.ts';
 import { refuseUnlisted } from '../suspension.ts';
 import { peerEvent, withRevision } from '../with-revision.ts';
@@ -87,6 +88,7 @@ export async function enroll(
     if (!own && currentNetworks.includes(key.network_id))
       throw alreadyIn(await networks.readNetwork(db, key.network_id));
     if (!own && currentPeers.length > 0) await refuseListed(db, key.network_id, new Set(currentPeers));
+    const owner = await requireDeviceOwner(db, key, own);
     const { types, routes } = readKeyLimits(key);
     const type = request.peer_type ?? 'origin';
     if (types !== null && !types.includes(type)) throw notAllowed(type, types);
@@ -102,7 +104,9 @@ export async function enroll(
       public_key: publicKey,
       endpoint,
       serving_since: type === 'connector' ? await nextServingSince(db, key.network_id, at) : null,
-      expires_at: own?.expires_at ?? endOf(key, at),
+      ...endOf(key, at, own, owner),
+      user_id: owner?.id ?? null,
+      user_email: owner?.email ?? null,
       network_secret_tag: secretTag,
       follows_relay: request.follows_relay ? (1 as const) : (0 as const),
       enforces_rules: request.enforces_rules ? (1 as const) : (0 as const),
@@ -123,8 +127,8 @@ export async function enroll(
           created_at: now,
         });
     const { public_key, peer_type } = peer;
-    await record(db, await authorOfEnrollment(context, db, key, address), {
-      action: own ? 'peer.replace' : 'peer.enroll',
+    await record(db, await authorOfEnrollment(context, db, key, address, owner), {
+      action: own ? 'peer.replace' : owner ? 'peer.self_enroll' : 'peer.enroll',
       target: { kind: 'peer', id: peer.id, name: peer.name },
       details: {
         ...{ network: key.network_id, address: peer.address, public_key, peer_type, endpoint: peer.endpoint },
@@ -134,7 +138,8 @@ export async function enroll(
         ...(request.profile && { connector: request.profile.connector }),
       },
     });
-    append(key.network_id, peerEvent('peer.enrolled', peer, { reason: own ? 'replaced' : 'enrolled' }));
+    const reason = own ? 'replaced' : 'enrolled';
+    append(key.network_id, peerEvent('peer.enrolled', peer, { reason, ...(owner && { user: owner.email }) }));
     if (enrollment) await insertEnrollment(db, { ...enrollment, peer_id: peer.id, token_salt: salt });
     counts.add(context.enrollmentLimit.take(key.network_id, true));
     return toEnrolled(network, peer, token);
@@ -145,18 +150,35 @@ export async function enroll(
   return { ...enrolled, network: { id, revision: { revision, nonce, at: nextLogicalTime() } } };
 }
 
-/** When an enrolling peer expires; null for never. Replacements do not extend it, only users do. */
-function endOf({ peer_hours }: StoredKey, now: Date): string | null {
-  return peer_hours === null ? null : new Date(now.getTime() + peer_hours * hourMs).toISOString();
+/**
+ * When an enrolling peer expires; null for never. Replacements do not extend it, only users do: an
+ * own device has the time that each login gives it, unless an admin set another.
+ */
+function endOf({ peer_hours }: StoredKey, now: Date, own: StoredPeer | undefined, owner: DeviceOwner | null) {
+  const after = (hours: number) => new Date(now.getTime() + hours * hourMs).toISOString();
+  const isSet = own !== undefined && own.expires_at !== null && own.reauth_hours === 0;
+  if (isSet) return { expires_at: own.expires_at, reauth_hours: 0 };
+  if (owner)
+    return { expires_at: owner.reauthHours > 0 ? after(owner.reauthHours) : null, reauth_hours: owner.reauthHours };
+  return { expires_at: peer_hours === null ? null : after(peer_hours), reauth_hours: 0 };
 }
 
 function sha256(token: Secret): string {
   return createHash('sha256').update(token.reveal()).digest('hex');
 }
 
-async function authorOfEnrollment({ readTime }: Context, db: Db, key: StoredKey, address: string): Promise<Author> {
+async function authorOfEnrollment(
+  { readTime }: Context,
+  db: Db,
+  key: StoredKey,
+  address: string,
+  owner: DeviceOwner | null,
+): Promise<Author> {
   const organizationId = await networks.readOrganizationOf(db, key.network_id);
-  return { organizationId, actor: { kind: 'enrollment_key', id: key.id, name: key.name }, address, readTime };
+  const actor = owner
+    ? ({ kind: 'user', id: owner.id, name: owner.email } as const)
+    : ({ kind: 'enrollment_key', id: key.id, name: key.name } as const);
+  return { organizationId, actor, address, readTime };
 }
 
 interface Keyed {

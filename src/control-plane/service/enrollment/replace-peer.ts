@@ -17,7 +17,8 @@ import { keyProofHeader } from './claimed-identity.ts';
 
 export interface Replacement
   extends Statements,
-    Pick<NewPeer, 'peer_type' | 'serving_since' | 'expires_at' | 'network_secret_tag' | 'profile' | 'token_hash'> {
+    Pick<NewPeer, 'peer_type' | 'serving_since' | 'expires_at' | 'network_secret_tag' | 'profile' | 'token_hash'>,
+    Pick<StoredPeer, 'reauth_hours' | 'user_id' | 'user_email'> {
   readonly public_key: PublicKey;
   readonly peer_type: NonNullable<EnrollRequest['peer_type']>;
   readonly endpoint: string | null;

@@ -533,6 +533,21 @@ export const migrations: Readonly<Record<string, Migration>> = {
     for (const of of ['second_factors', 'factor_challenges'])
       await db.schema.createIndex(`${of}_user`).on(of).column('user_id').execute();
   },
+  '0036-own-devices': async (db) => {
+    await db.schema.alterTable('networks').addColumn('self_enroll', 'text').execute();
+    await db.schema.alterTable('enrollment_keys').addColumn('user_id', 'integer').execute();
+    await db.schema
+      .alterTable('peers')
+      .addColumn('user_id', 'integer', (column) => column.references('users.id').onDelete('set null'))
+      .execute();
+    await db.schema.alterTable('peers').addColumn('user_email', 'text').execute();
+    await db.schema
+      .alterTable('peers')
+      .addColumn('reauth_hours', 'integer', (column) => column.notNull().defaultTo(0))
+      .execute();
+    for (const table of ['peers', 'enrollment_keys'])
+      await db.schema.createIndex(`${table}_user_id`).on(table).column('user_id').execute();
+  },
 };
 
 /** The tables whose lists are read in pages, with the column of the owner of a list. */

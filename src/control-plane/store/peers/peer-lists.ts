@@ -27,13 +27,14 @@ export type PeerFilter = 'all' | 'listed' | 'unlisted';
 export async function listPeerPage(
   db: Db,
   networkId: number,
-  which: PeerFilter,
+  { which, owned }: { readonly which: PeerFilter; readonly owned: boolean },
   slice: Slice,
 ): Promise<StoredPage<StoredPeer>> {
   const list = db
     .selectFrom('peers')
     .select(peerColumns)
     .where('network_id', '=', networkId)
+    .$if(owned, (query) => query.where('user_email', 'is not', null))
     .$if(which === 'listed', (query) => query.where(isListed))
     .$if(which === 'unlisted', (query) => query.where((eb) => eb.not(isListed(eb))));
   return readPage(db, list, slice);

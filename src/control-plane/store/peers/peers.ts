@@ -111,27 +111,32 @@ export function tokenMarkOf(tokenHash: string): number {
 export async function findPeerCaller(
   db: Db,
   tokenHash: string,
-): Promise<{ caller: Omit<PeerCaller, 'address' | 'access'>; suspendedAt: string | null } | undefined> {
+): Promise<
+  { caller: Omit<PeerCaller, 'address' | 'access'>; suspendedAt: string | null; reauthHours: number } | undefined
+> {
   const row = await db
     .selectFrom('peers')
     .innerJoin('networks', 'networks.id', 'peers.network_id')
     .select(['peers.id as peerId', 'peers.name', 'peers.expires_at as expiresAt', 'peers.suspended_at as suspendedAt'])
+    .select(['peers.reauth_hours as reauthHours'])
     .select(['networks.id as networkId', 'networks.organization_id as organizationId'])
     .where('peers.token_hash', '=', tokenHash)
     .executeTakeFirst();
   if (!row) return undefined;
-  const { suspendedAt, ...peer } = row;
-  return { caller: { kind: 'peer', ...peer, tokenMark: tokenMarkOf(tokenHash) }, suspendedAt };
+  const { suspendedAt, reauthHours, ...peer } = row;
+  return { caller: { kind: 'peer', ...peer, tokenMark: tokenMarkOf(tokenHash) }, suspendedAt, reauthHours };
 }
 
 /** Returns a mark of a peer's token and the fields that invalidate it; undefined if removed. */
 export async function findPeerById(
   db: Db,
   id: number,
-): Promise<(Pick<StoredPeer, 'suspended_at' | 'expires_at'> & { readonly tokenMark: number }) | undefined> {
+): Promise<
+  (Pick<StoredPeer, 'suspended_at' | 'expires_at' | 'reauth_hours'> & { readonly tokenMark: number }) | undefined
+> {
   const row = await db
     .selectFrom('peers')
-    .select(['suspended_at', 'expires_at', 'token_hash'])
+    .select(['suspended_at', 'expires_at', 'reauth_hours', 'token_hash'])
     .where('id', '=', id)
     .executeTakeFirst();
   if (!row) return undefined;
@@ -141,6 +146,6 @@ export async function findPeerById(
 
 export const peerColumns = [
   ...['id', 'network_id', 'name', 'label', 'peer_type', 'public_key', 'previous_key', 'address', 'endpoint'],
-  ...['routes', 'withdrawn', 'expired', 'created_at'],
+  ...['routes', 'withdrawn', 'expired', 'created_at', 'user_id', 'user_email'],
   ...listedFieldColumns.map(([name]) => name),
 ] as const;

@@ -61,6 +61,8 @@ export interface OwnThings {
   /** Another session, and a personal token. */
   readonly session: number;
   readonly personalToken: number;
+  /** A device of its own. */
+  readonly device: number;
 }
 
 const all: Role[] = ['owner', 'admin', 'member', 'viewer'];
@@ -163,6 +165,35 @@ export const rules: Readonly<Record<string, Rule>> = {
     foreign: 404,
     audit: 'token.revoke',
     change: { path: (_, { personalToken }) => `/api/auth/tokens/${personalToken}` },
+  },
+  'POST /api/networks/{network}/own-devices': {
+    roles: all,
+    sessionOnly: true,
+    path: (things) => `${network(things)}/own-devices`,
+    body: () => ({}),
+    success: 201,
+    foreign: 404,
+    audit: 'key.create',
+    proof: 'password',
+  },
+  'GET /api/auth/devices': { roles: all, success: 200, foreign: 200 },
+  'PATCH /api/auth/devices/{peer}': {
+    roles: all,
+    // The peer is no device of the user in each case.
+    path: ({ peer }) => `/api/auth/devices/${peer}`,
+    body: () => ({ name: `device ${++made}` }),
+    success: 404,
+    foreign: 404,
+    audit: 'peer.update',
+    change: { path: (_, { device }) => `/api/auth/devices/${device}` },
+  },
+  'DELETE /api/auth/devices/{peer}': {
+    roles: all,
+    path: ({ peer }) => `/api/auth/devices/${peer}`,
+    success: 404,
+    foreign: 404,
+    audit: 'peer.delete',
+    change: { path: (_, { device }) => `/api/auth/devices/${device}` },
   },
 
   'GET /api/auth/sessions': { roles: all, success: 200, foreign: 200 },

@@ -8,9 +8,10 @@ const page = readFileSync(join(import.meta.dirname, '../../../../docs/control-pl
 /** The operations of each row of the table of roles. */
 const rows: Readonly<Record<string, RegExp>> = {
   'read networks, peers, health and events': /^GET \/api\/networks(?!.*enrollment-keys)/,
-  'change the own password, make personal tokens': /^(PUT \/api\/auth\/password|POST \/api\/auth\/tokens)$/,
+  'change the own password, make personal tokens, enrol and remove own devices':
+    /^(PUT \/api\/auth\/password|POST \/api\/auth\/tokens|.* \/api\/auth\/devices.*|POST .*\/own-devices)$/,
   'make, change and delete networks, keys and peers':
-    /^((POST|PATCH|DELETE) \/api\/networks(?!.*(enroll$|report$|paths$|rules))|GET .*enrollment-keys$)/,
+    /^((POST|PATCH|DELETE) \/api\/networks(?!.*(enroll$|own-devices$|report$|paths$|rules))|GET .*enrollment-keys$)/,
   'preview rules': /^POST .*rules\/preview$/,
   'set rules and tags; list, create and remove users; read the audit':
     /^((GET|POST|DELETE) \/api\/users(?!.*link$)|GET \/api\/audit(\/chain)?|PUT .*rules$|POST .*rules\/confirm$)/,
