@@ -43,7 +43,7 @@ const TESTS_OF_BOTH_STORES = [
   'test/control-plane/http/{every-field,held-requests}.test.ts',
   'test/control-plane/paths/{path-events,replicas}.test.ts',
   'test/control-plane/http/routes/{accounts,audit,device-codes,enrollment,enrollment-keys,events,login-addresses}.test.ts',
-  'test/control-plane/http/routes/{operations,paging,route-dns,rules,second-factors,session}.test.ts',
+  'test/control-plane/http/routes/{network-limits,operations,paging,route-dns,rules,second-factors,session}.test.ts',
   'test/control-plane/oidc/{refresh,single-sign-on}.test.ts',
   'test/control-plane/service/{deletions,former-labels,identities,key-limits,own-devices,replacement,retention,retried-counts,rules-confirmation}.test.ts',
 ];

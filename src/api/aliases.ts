@@ -95,6 +95,7 @@ export const aliases = {
     user: ['user', 'profile'],
     email: ['email'],
     role: ['role'],
+    networks: ['networks'],
     organization: ['organization', 'organisation', 'team'],
     id: ['id'],
     name: ['name'],

@@ -21,7 +21,7 @@ import { PageTitle } from './parts/page-title.tsx';
 import { Loading, Problem } from './parts/request-state.tsx';
 import { showsExactTimes, toggleExactTimes } from './parts/time.tsx';
 import { route } from './router.ts';
-import { canAdminister, logOut, openSession, profile, startProblem } from './session.ts';
+import { canAdminister, isLimited, logOut, openSession, profile, startProblem } from './session.ts';
 
 export function App(): JSX.Element {
   return (
@@ -66,8 +66,8 @@ function Content(): JSX.Element {
           <NavLink to={{ page: 'networks' }} isCurrent={'network' in route.value}>
             Networks
           </NavLink>
-          {canAdminister() && <NavLink to={{ page: 'users' }}>Users</NavLink>}
-          {canAdminister() && <NavLink to={{ page: 'audit' }}>Audit</NavLink>}
+          {canAdminister() && !isLimited() && <NavLink to={{ page: 'users' }}>Users</NavLink>}
+          {canAdminister() && !isLimited() && <NavLink to={{ page: 'audit' }}>Audit</NavLink>}
           <NavLink to={{ page: 'account' }}>Account</NavLink>
         </nav>
         <span class="who">{profile.value.email}</span>

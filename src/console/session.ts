@@ -136,6 +136,8 @@ function hasRole(...roles: readonly Role[]): boolean {
 
 /** True if the user may change networks, peers and keys. */
 export const canEdit = () => hasRole('owner', 'admin', 'member');
-/** True if the user may read the audit log and manage users. */
+/** True for an owner or admin, who without a limit may read the audit log and manage users. */
 export const canAdminister = () => hasRole('owner', 'admin');
+/** True if the user is limited to networks, and so changes nothing of the organization. */
+export const isLimited = () => (profile.value?.networks ?? null) !== null;
 export const isOwner = () => hasRole('owner');

@@ -5,6 +5,10 @@ import { email, identifier, instant, tokenShown } from './text.ts';
 export const Role = z.enum(['owner', 'admin', 'member', 'viewer']).meta({ id: 'Role' });
 export type Role = z.infer<typeof Role>;
 
+/** The networks to which a user or a token is limited. */
+export const NetworkLimit = z.array(identifier).max(1000).nullable();
+export type NetworkLimit = z.infer<typeof NetworkLimit>;
+
 /** The path of a page, which ends in a slash. */
 export const CookiePath = z
   .string()
@@ -60,6 +64,9 @@ export const Profile = z
     id: identifier,
     email,
     role: Role,
+    networks: NetworkLimit.optional().meta({
+      description: 'The ids of the networks to which the user, or the token of the request, is limited; null for all.',
+    }),
     organization: z.object({ id: identifier, name: z.string().meta({ maxLength: 1000 }) }),
   })
   .meta({ id: 'Profile' });

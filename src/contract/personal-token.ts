@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { NetworkLimit } from './auth.ts';
 import { identifier, instant, nameShown, requiredText, tokenShown } from './text.ts';
 
 /** Without `expires_in_days`, the token is valid until it is revoked. */
@@ -6,6 +7,9 @@ export const CreatePersonalToken = z
   .object({
     name: requiredText(120),
     expires_in_days: z.int().min(1).max(365).optional(),
+    networks: NetworkLimit.optional().meta({
+      description: 'The ids of the networks to which the token is limited. Null or absent: all those of its user.',
+    }),
     password: z.string().min(1).optional().meta({
       format: 'password',
       description: 'The password of the caller. Required where the login of the session is more than 5 minutes ago.',
@@ -22,6 +26,9 @@ export const PersonalToken = z
     created_at: instant,
     expires_at: instant.nullable(),
     last_used_at: instant.nullable().meta({ description: 'To the hour; null before the first use.' }),
+    networks: NetworkLimit.optional().meta({
+      description: 'The ids of the networks to which the token is limited; null for all those of its user.',
+    }),
   })
   .meta({ id: 'PersonalToken' });
 export type PersonalToken = z.infer<typeof PersonalToken>;

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { CookiePath, Role } from './auth.ts';
+import { CookiePath, NetworkLimit, Role } from './auth.ts';
 import { EnrollmentKeyOfNetwork } from './enrollment-key.ts';
 import { PersonalToken } from './personal-token.ts';
 import { email, identifier, instant, tokenShown } from './text.ts';
@@ -19,6 +19,9 @@ export const CreateUser = z
     email: email.max(254),
     password: NewPassword,
     role: Role,
+    networks: NetworkLimit.optional().meta({
+      description: 'The ids of the networks to which the user is limited. Null or absent: all. Not for owners.',
+    }),
     current_password: OwnPassword.meta({
       format: 'password',
       description: 'The password of the caller. Required where the login of the session is more than 5 minutes ago.',
@@ -31,13 +34,17 @@ export type CreateUser = z.infer<typeof CreateUser>;
 export const ChangeUser = z
   .object({
     role: Role.optional(),
+    networks: NetworkLimit.optional().meta({
+      description: 'The ids of the networks to which the user is limited; null lifts the limit. Not for owners.',
+    }),
     current_password: OwnPassword.meta({
       format: 'password',
       description:
-        'The password of the caller. Required to raise a role where the login of the session is more than 5 minutes ago.',
+        'The password of the caller. Required to raise a role, or to add networks, where the login of the session is more than 5 minutes ago.',
     }),
     keep_keys: z.boolean().optional().meta({
-      description: 'True keeps the enrolment keys of the user usable, where the role becomes viewer.',
+      description:
+        'True keeps the enrolment keys of the user usable, where it becomes a viewer or loses their network.',
     }),
   })
   .meta({ id: 'ChangeUser' });
@@ -66,6 +73,9 @@ export const User = z
         'In a list: who the user is at the issuer of single sign-on; null for a user that has only a password.',
     }),
     has_second_factor: z.boolean().optional().meta({ description: 'Absent from services without second factors.' }),
+    networks: NetworkLimit.optional().meta({
+      description: 'The ids of the networks to which the user is limited; null for all.',
+    }),
   })
   .meta({ id: 'User' });
 export type User = z.infer<typeof User>;

@@ -688,6 +688,52 @@ test('a viewer renames and removes its own device', async () => {
   expect(data).toEqual([]);
 });
 
+test('a user is limited to a network, sees no other, and limits a token', async () => {
+  const names = { label: 'limited-one', other: 'limited-other' };
+  for (const name of Object.values(names)) {
+    const body = { name, private_cidr: '10.99.0.0/24' };
+    expect((await plane.call('POST', '/api/networks', { token: plane.token, body })).status).toBe(201);
+  }
+  const user = { email: 'limited@example.net', password: 'a password of twelve or more' };
+  const { page } = await openTab();
+  await page.goto(plane.url);
+  await logIn(page, owner);
+  await goTo(page, '#/users', 'Users');
+  await page.getByRole('button', { name: 'Create a user' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('E-mail address').fill(user.email);
+  await dialog.getByLabel('Password', { exact: true }).fill(user.password);
+  await dialog.getByLabel('Role').selectOption('admin');
+  await dialog.getByLabel('Limit to some networks').check();
+  await dialog.getByLabel(names.label).check();
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  await row(page, user.email).getByText(names.label).waitFor();
+
+  const { page: own } = await openTab();
+  await own.goto(plane.url);
+  await logIn(own, user);
+  await row(own, names.label).waitFor();
+  expect(await own.getByText(names.other).count()).toBe(0);
+  expect(await own.getByRole('button', { name: 'Create a network' }).count()).toBe(0);
+  expect(await own.getByRole('link', { name: /^(Users|Audit)$/ }).count()).toBe(0);
+  await goTo(own, '#/account', 'Account');
+  await own.getByText(`You are limited to networks: ${names.label}.`).waitFor();
+  await own.getByLabel('Name').fill('limited-token');
+  await own.getByLabel('Limit to some networks').check();
+  await own.getByLabel(names.label).check();
+  await own.getByRole('button', { name: 'Make a token' }).click();
+  const token = await readText(own);
+  await row(own, 'limited-token').getByText(names.label).waitFor();
+  const { networks } = (await plane.call('GET', '/api/auth/me', { token })).body.data;
+  expect(networks).toEqual([expect.any(Number)]);
+
+  await page.getByRole('button', { name: `Change the role of ${user.email}` }).click();
+  expect(await dialog.getByLabel(names.label).isChecked()).toBe(true);
+  await dialog.getByLabel('Limit to some networks').uncheck();
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await row(page, user.email).getByText('all').waitFor();
+});
+
 test('a user changes the password, and makes and revokes a token', async () => {
   const user = { email: 'member@example.net', password: 'a password of twelve or more' };
   await plane.call('POST', '/api/users', {

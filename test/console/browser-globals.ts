@@ -70,6 +70,7 @@ export interface Sessions {
   changePassword(fields: object): Promise<object>;
   canEdit(): boolean;
   canAdminister(): boolean;
+  isLimited(): boolean;
   isOwner(): boolean;
 }
 

@@ -38,6 +38,20 @@ describe('the session', () => {
     expect([session.canEdit(), session.canAdminister(), session.isOwner()]).toEqual([edits, administers, owns]);
   });
 
+  test.each([
+    [[1], true],
+    [[], true],
+    [null, false],
+    [undefined, false],
+  ])('with the networks %j is limited: %j', async (networks, isLimited) => {
+    const session = await loadModule<Sessions>('session');
+    const organization = { id: 1, name: 'o' };
+    await serveConsole(json(200, { data: { id: 1, email: 'me@example.net', role: 'admin', organization, networks } }));
+    expect(session.isLimited()).toBe(false);
+    await session.openSession();
+    expect(session.isLimited()).toBe(isLimited);
+  });
+
   test('is none after a 401, and unknown after any other failure', async () => {
     const session = await loadModule<Sessions>('session');
     await serveConsole(json(500, { message: 'no' }), json(401, {}), me('owner'), hungUp);

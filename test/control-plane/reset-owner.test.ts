@@ -86,7 +86,7 @@ test('what the owner made is listed, because a holder of its credentials may hav
   const network = await makeNetwork(plane, token);
   await makeKey(plane, token, network);
   const { made } = await reset(plane.dataDir);
-  expect(made.users_made).toEqual([user]);
+  expect(made.users_made).toEqual([{ ...user, networks: undefined }]);
   expect(made.keys_made).toMatchObject([{ name: 'rack', network: { id: network, name: 'office' } }]);
 });
 

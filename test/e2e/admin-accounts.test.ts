@@ -53,6 +53,44 @@ describe('user', () => {
     expect((await shell.json(['user', 'list'])).users).toHaveLength(1);
   });
 
+  it('is limited to a network, and limits a token', async () => {
+    await shell.output(['network', 'create', '--name', 'annex', '--cidr', '10.78.0.0/24']);
+    const [email, file] = ['l@example.net', await shell.write('password', 'correct horse battery\n')];
+    const limit = ['--network', 'annex', '--password-file', file];
+    expect(await shell.output(create(email, 'admin', ...limit))).toMatch(/, admin, limited to networks: annex\n$/);
+    expect(await shell.output(['user', 'list'])).toMatch(/since +networks\n.* all\n.* annex\n$/);
+    const env = { XDG_CONFIG_HOME: join(shell.folder, 'limited') };
+    await shell.json(['login', '--api', plane.url, '--email', email, '--password-file', file], { env });
+    expect(await shell.output(['whoami'], { env })).toMatch(/; limited to networks: annex\n$/);
+    expect(await shell.fail(['network', 'delete', 'office', '--yes'], env)).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('there is no network "office"; there are: "annex"'),
+    });
+    expect(await shell.fail(['network', 'delete', '1', '--yes'], env)).toMatchObject({ exitCode: 2 });
+    expect((await shell.fail(['user', 'list'], env)).stderr).toContain('a user who is limited to networks may not');
+    expect((await shell.fail(['audit'], env)).stderr).toContain('ask an owner, or an admin without a limit');
+
+    const createToken = ['token', 'create', '--name', 'annex-ci', '--network', 'annex'];
+    const { stdout: token, stderr } = await shell.cpn(createToken);
+    expect(stderr).toContain('limited to networks: annex\n');
+    const byToken = { CPN_API_TOKEN: token.trim(), CPN_API_URL: plane.url };
+    expect(await shell.output(['network', 'list'], { env: byToken })).not.toContain('office');
+    expect(await shell.output(['token', 'list'])).toMatch(/ annex-ci .* annex\n/);
+    expect((await shell.fail(['token', 'list'], byToken)).stderr).toContain('a token that is limited to networks');
+
+    const update = (...flags: string[]) => shell.output(['user', 'update', email, ...flags]);
+    expect(await update('--all-networks')).toMatch(/, admin\n$/);
+    expect(await update('--network', 'annex', '--network', 'office')).toMatch(/limited to networks: office, annex\n$/);
+    expect((await shell.fail(['user', 'update', email])).stderr).toContain('there is nothing to change');
+    await update('--network', 'annex');
+    // The limit stays where its network was deleted.
+    const deleted = await shell.cpn(['network', 'delete', 'annex', '--yes'], { env });
+    expect(deleted.stderr).toContain('annex');
+    expect(await shell.output(['whoami'], { env })).toMatch(/; limited to networks: none\n$/);
+    await shell.output(['user', 'remove', '--yes', email]);
+    await shell.output(['token', 'revoke', '--yes', 'annex-ci']);
+  });
+
   it('gets a password that is typed twice', async () => {
     const asked = create('t@example.net', 'member');
     const slip = await shell.type(asked, [

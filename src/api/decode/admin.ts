@@ -41,6 +41,8 @@ export type Session = { readonly token: Secret; readonly expiresAt: string | nul
 export interface Profile {
   readonly email: string | null;
   readonly role: string | null;
+  /** The networks to which the user or its token is limited. Absent without a limit. */
+  readonly networks?: readonly Id[];
   readonly organization: { readonly id: Id | null; readonly name: string | null } | null;
 }
 
@@ -64,9 +66,11 @@ export function decodeProfile(body: unknown, source: Source): Profile {
   const reply = Field.ofReply(body, source);
   const profile = reply.tryFind(aliases.profile.user, (user) => user) ?? reply;
   const organization = profile.tryFind(aliases.profile.organization, (field) => field);
+  const networks = profile.tryFind(aliases.profile.networks, (limit) => limit.items(maxNetworks).map(decodeId));
   return {
     email: profile.tryFind(aliases.profile.email, (email) => email.text(320)),
     role: profile.tryFind(aliases.profile.role, (role) => role.text(100)),
+    ...(networks && { networks }),
     organization: organization && {
       id: organization.tryFind(aliases.profile.id, decodeId),
       name: organization.tryFind(aliases.profile.name, (name) => name.text(1000)),

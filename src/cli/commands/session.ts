@@ -7,6 +7,7 @@ import { apiFlags, jsonFlag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 import { note, print, printJson, warn } from '../output/output.ts';
 import type { Command } from '../parse/command.ts';
+import { createLimitFormat } from '../parse/network-limit-flags.ts';
 
 export const whoami: Command = {
   name: 'whoami',
@@ -14,9 +15,15 @@ export const whoami: Command = {
   flags: { ...apiFlags, ...jsonFlag },
   examples: ['cpn whoami'],
   async run(input) {
-    const profile = await (await openAdmin(input)).profile();
-    if (input.switch('json')) printJson(profile);
-    else print(printable(describeProfile(profile) || 'the token is valid; the control plane does not report its user'));
+    const service = await openAdmin(input);
+    const profile = await service.profile();
+    if (input.switch('json')) {
+      printJson(profile);
+      return exitCodes.done;
+    }
+    const { isAny, format } = await createLimitFormat(service, [profile]);
+    const user = describeProfile(profile) || 'the token is valid; the control plane does not report its user';
+    print(printable(isAny ? `${user}; limited to networks: ${format(profile)}` : user));
     return exitCodes.done;
   },
 };

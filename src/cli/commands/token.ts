@@ -8,6 +8,7 @@ import type { Input } from '../input/input.ts';
 import { withOwnPassword } from '../input/own-password.ts';
 import { note, print, printJson, printOnlyCopy, table, toJson } from '../output/output.ts';
 import type { Command } from '../parse/command.ts';
+import { createLimitFormat, networkLimitFlags, readNetworkLimit } from '../parse/network-limit-flags.ts';
 import { findUser } from './user.ts';
 
 const userFlag = { kind: 'text', value: 'USER' } as const;
@@ -30,7 +31,7 @@ export const listTokens: Command = {
       return exitCodes.done;
     }
     if (tokens.length === 0) note('there is no personal token; create one with "cpn token create"');
-    else print(describeTokens(tokens));
+    else print(await describeTokens(service, tokens));
     if (sessions !== null && sessions.length > 0)
       print(`${tokens.length > 0 ? '\n' : ''}${describeSessions(sessions)}`);
     return exitCodes.done;
@@ -46,15 +47,17 @@ async function listSessionsOf(service: AdminService, input: Input): Promise<numb
   return exitCodes.done;
 }
 
-function describeTokens(tokens: readonly Token[]): string {
+async function describeTokens(service: AdminService, tokens: readonly Token[]): Promise<string> {
+  const { isAny, format } = await createLimitFormat(service, tokens);
   return table(
-    ['id', 'name', 'since', 'until', 'last used'],
+    ['id', 'name', 'since', 'until', 'last used', ...(isAny ? ['networks'] : [])],
     tokens.map((token) => [
       String(token.id),
       token.name,
       token.created_at,
       token.expires_at ?? '-',
       token.last_used_at ?? 'never',
+      ...(isAny ? [format(token)] : []),
     ]),
   );
 }
@@ -82,18 +85,23 @@ export const createToken: Command = {
     ...jsonFlag,
     name: { kind: 'text', value: 'NAME', summary: 'what the token is for' },
     'expires-in-days': { kind: 'text', value: '1..365', summary: 'how long it is valid', byDefault: 'until revoked' },
+    ...networkLimitFlags,
     'password-file': {
       kind: 'text',
       value: 'PATH',
       summary: 'file that holds only your password; needed 5 minutes after your login, prompts on a terminal',
     },
   },
-  examples: ['(umask 077; cpn token create --name ci --expires-in-days 90 >token)'],
+  examples: [
+    '(umask 077; cpn token create --name ci --expires-in-days 90 >token)',
+    '(umask 077; cpn token create --name ci --network office >token)',
+  ],
   async run(input) {
     const name = input.need('name');
     const days = input.number('expires-in-days', 1, 365);
     const service = await openAdmin(input);
-    const fields = { name, ...(days !== undefined && { expires_in_days: days }) };
+    const networks = await readNetworkLimit(service, input, 'token-networks');
+    const fields = { name, ...(days !== undefined && { expires_in_days: days }), ...(networks && { networks }) };
     const proof = { flag: 'password-file', field: 'password', what: 'a token' };
     const token = await withOwnPassword(input, proof, (password) => service.createToken({ ...fields, password }));
     const value = token.access_token.reveal();
@@ -101,11 +109,15 @@ export const createToken: Command = {
     const isJson = input.switch('json');
     await printOnlyCopy({
       what: `the token ${printable(token.name)} (${id})`,
-      text: isJson ? toJson({ id, name: token.name, access_token: value, expires_at }) : value,
+      text: isJson
+        ? toJson({ id, name: token.name, access_token: value, expires_at, ...(networks && { networks }) })
+        : value,
       revoke: () => service.deleteToken(id),
       remedy: `cpn token revoke ${id}`,
     });
     if (isJson) return exitCodes.done;
+    const { isAny, format } = await createLimitFormat(service, [token]);
+    if (isAny) note(`limited to networks: ${printable(format(token))}`);
     const until = token.expires_at === null ? 'until it is revoked' : `until ${token.expires_at}`;
     note(`valid ${until}; use it as CPN_API_TOKEN=file:token, or with: cpn login --api URL --token-file token`);
     return exitCodes.done;

@@ -1,6 +1,6 @@
 import type { AdminService, KeyOfNetwork, User } from '../../api/admin-service.ts';
 import type { Role } from '../../contract/auth.ts';
-import { printable } from '../../core/errors/index.ts';
+import { printable, WrongUsage } from '../../core/errors/index.ts';
 import { findNamed, openAdmin, openAdminAt } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
 import { confirmByName } from '../input/confirm.ts';
@@ -11,6 +11,14 @@ import { describeRevoked, keepTokensFlag, obtainPassword } from '../input/passwo
 import { describeKeys, describeMade } from '../output/describe-made.ts';
 import { bold, green, note, print, printJson, table } from '../output/output.ts';
 import type { Command } from '../parse/command.ts';
+import {
+  allNetworksFlag,
+  changesLimit,
+  createLimitFormat,
+  networkLimitFlags,
+  readLimitChange,
+  readNetworkLimit,
+} from '../parse/network-limit-flags.ts';
 import { keepSession } from './session.ts';
 
 const theUser = { usage: '<user>', summary: 'id or e-mail address of a user' } as const;
@@ -21,7 +29,7 @@ const keepKeysFlag = {
   'keep-keys': {
     kind: 'switch',
     summary:
-      'keep the enrolment keys of the user usable; without it those of a removed user or a new viewer are revoked',
+      'keep the enrolment keys of the user usable; without it, those that it could not create any more are revoked',
   },
 } as const;
 
@@ -33,18 +41,19 @@ export const listUsers: Command = {
   flags: { ...apiFlags, ...jsonFlag },
   examples: ['cpn user list'],
   async run(input) {
-    const users = await (await openAdmin(input)).listUsers();
-    if (input.switch('json')) printJson({ users });
-    else
-      print(
-        table(
-          ['id', 'e-mail', 'role', 'second factor', 'since'],
-          users.map(({ id, email, role, has_second_factor: has, created_at }) => [
-            ...[String(id), email, role],
-            ...[has === undefined ? '-' : has ? 'yes' : 'no', created_at],
-          ]),
-        ),
-      );
+    const service = await openAdmin(input);
+    const users = await service.listUsers();
+    if (input.switch('json')) {
+      printJson({ users });
+      return exitCodes.done;
+    }
+    const { isAny, format } = await createLimitFormat(service, users);
+    const rows = users.map((user) => {
+      const { id, email, role, has_second_factor: has, created_at } = user;
+      const factor = has === undefined ? '-' : has ? 'yes' : 'no';
+      return [String(id), email, role, factor, created_at, ...(isAny ? [format(user)] : [])];
+    });
+    print(table(['id', 'e-mail', 'role', 'second factor', 'since', ...(isAny ? ['networks'] : [])], rows));
     return exitCodes.done;
   },
 };
@@ -57,19 +66,26 @@ export const createUser: Command = {
     ...jsonFlag,
     email: { kind: 'text', value: 'EMAIL', summary: 'e-mail address that the user logs in with' },
     role: { kind: 'text', value: 'ROLE', summary: 'owner, admin, member or viewer', choices: roles },
+    ...networkLimitFlags,
     'password-file': { kind: 'text', value: 'PATH', summary: 'file that holds only the password of the user' },
     ...ownPasswordFlag,
   },
-  examples: ['cpn user create --email you@example.net --role member --password-file password'],
+  examples: [
+    'cpn user create --email you@example.net --role member --password-file password',
+    'cpn user create --email you@example.net --role member --network office --password-file password',
+  ],
   async run(input) {
     const email = input.need('email');
     const role = parseChoice('--role', input.need('role'), roles);
     const service = await openAdmin(input);
-    const fields = { email, role, password: await obtainPassword(input, { isNew: true }) };
+    const networks = await readNetworkLimit(service, input, 'user-networks');
+    const limit = networks && { networks };
+    const fields = { email, role, ...limit, password: await obtainPassword(input, { isNew: true }) };
     const proof = { ...ownPassword, what: 'a user' };
     const user = await withOwnPassword(input, proof, (own) => service.createUser({ ...fields, current_password: own }));
     if (input.switch('json')) printJson(user);
-    else print(`${green('created')} user ${bold(printable(user.email))} (${user.id}), ${user.role}`);
+    else
+      print(`${green('created')} user ${bold(printable(user.email))} (${user.id}), ${await describe(service, user)}`);
     return exitCodes.done;
   },
 };
@@ -77,26 +93,38 @@ export const createUser: Command = {
 export const updateUser: Command = {
   name: 'user update',
   argument: theUser,
-  summary: 'Change the role of a user; owners only',
+  summary: 'Change the role of a user, or the networks to which it is limited; owners only',
   flags: {
     ...apiFlags,
     ...jsonFlag,
     role: { kind: 'text', value: 'ROLE', summary: 'owner, admin, member or viewer', choices: roles },
+    ...networkLimitFlags,
+    ...allNetworksFlag,
     ...ownPasswordFlag,
     ...keepKeysFlag,
   },
-  examples: ['cpn user update you@example.net --role admin'],
+  examples: ['cpn user update you@example.net --role admin', 'cpn user update you@example.net --network office'],
   async run(input) {
-    const role = parseChoice('--role', input.need('role'), roles);
+    const named = input.text('role');
+    const isLimited = changesLimit(input);
+    if (named === undefined && !isLimited)
+      throw new WrongUsage('there is nothing to change; give --role, --network or --all-networks');
+    const role = named === undefined ? undefined : parseChoice('--role', named, roles);
     const service = await openAdmin(input);
+    const networks = await readLimitChange(service, input);
     const { id } = await findUser(service, input.argument('user'));
-    const changes = { role, ...(input.switch('keep-keys') && { keep_keys: true }) };
-    const proof = { ...ownPassword, what: 'a higher role' };
+    const changes = {
+      ...(role !== undefined && { role }),
+      ...(networks !== undefined && { networks }),
+      ...(input.switch('keep-keys') && { keep_keys: true }),
+    };
+    const proof = { ...ownPassword, what: 'a higher role or more networks' };
     const user = await withOwnPassword(input, proof, (own) =>
       service.updateUser(id, { ...changes, current_password: own }),
     );
     if (input.switch('json')) printJson(user);
-    else print(`${green('changed')} user ${bold(printable(user.email))} (${user.id}), ${user.role}`);
+    else
+      print(`${green('changed')} user ${bold(printable(user.email))} (${user.id}), ${await describe(service, user)}`);
     if (!input.switch('json')) noteKeysRevoked(user.keys_revoked ?? null);
     return exitCodes.done;
   },
@@ -181,6 +209,12 @@ export const resetFactors: Command = {
 
 function noteKeysRevoked(keys: readonly KeyOfNetwork[] | null): void {
   if (keys !== null && keys.length > 0) note(`revoked enrolment keys: ${describeKeys(keys).join('; ')}`);
+}
+
+/** The role of a user, and its networks if it is limited. */
+async function describe(service: AdminService, user: User): Promise<string> {
+  const { isAny, format } = await createLimitFormat(service, [user]);
+  return isAny ? `${user.role}, limited to networks: ${printable(format(user))}` : user.role;
 }
 
 /** Finds a user by id or e-mail address. */

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { OpenSession } from '../../contract/auth.ts';
+import type { NetworkLimit, OpenSession } from '../../contract/auth.ts';
 import type { NewPersonalToken, PersonalToken } from '../../contract/personal-token.ts';
 import type { PasswordChange } from '../../contract/user.ts';
 import { announce } from '../announcer.ts';
@@ -9,12 +9,13 @@ import { Copy } from '../parts/copy.tsx';
 import { BusyButton } from '../parts/forms/busy-button.tsx';
 import { Confirm } from '../parts/forms/dialog.tsx';
 import { Check, Field, Form } from '../parts/forms/form.tsx';
+import { NetworkChoice, useLimitText } from '../parts/forms/network-choice.tsx';
 import { PageTitle } from '../parts/page-title.tsx';
 import { List } from '../parts/request-state.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { type Polled, usePolled } from '../polled.ts';
-import { changePassword, profile } from '../session.ts';
+import { changePassword, isLimited, profile } from '../session.ts';
 import { OwnDevices } from './own-devices.tsx';
 import { SecondFactorSection } from './second-factors.tsx';
 
@@ -22,6 +23,7 @@ export function AccountPage(): JSX.Element {
   const user = profile.value;
   const sessions = usePolled<OpenSession>('api/auth/sessions');
   const tokens = usePolled<PersonalToken>('api/auth/tokens');
+  const describeLimit = useLimitText();
   const refresh = async () => {
     await Promise.all([sessions.refresh(), tokens.refresh()]);
   };
@@ -31,9 +33,10 @@ export function AccountPage(): JSX.Element {
       <p>
         {user?.email}, {user?.role} of {user?.organization.name}
       </p>
+      {isLimited() && <p>You are limited to networks: {describeLimit(user?.networks)}.</p>}
       <OwnDevices />
       <Sessions sessions={sessions} />
-      <Tokens tokens={tokens} />
+      <Tokens tokens={tokens} describeLimit={describeLimit} />
       <SecondFactorSection onAdded={sessions.refresh} />
       <Password onChanged={refresh} />
     </>
@@ -77,18 +80,25 @@ function Sessions({ sessions }: { readonly sessions: Polled<OpenSession> }): JSX
   );
 }
 
-function Tokens({ tokens }: { readonly tokens: Polled<PersonalToken> }): JSX.Element {
+interface TokensProps {
+  readonly tokens: Polled<PersonalToken>;
+  readonly describeLimit: (limit: NetworkLimit | undefined) => string;
+}
+
+function Tokens({ tokens, describeLimit }: TokensProps): JSX.Element {
   const [name, setName] = useState('');
   const [days, setDays] = useState('90');
   const [password, setPassword] = useState('');
+  const [limit, setLimit] = useState<NetworkLimit>(null);
   const [made, setMade] = useState<NewPersonalToken | null>(null);
   const [revoked, setRevoked] = useState<PersonalToken | null>(null);
   const create = async () => {
     setMade(null);
     const expiry = days.trim() === '' ? {} : { expires_in_days: Number(days) };
     const proof = password === '' ? {} : { password };
-    setMade(await call<NewPersonalToken>('POST', 'api/auth/tokens', { name, ...expiry, ...proof }));
+    setMade(await call<NewPersonalToken>('POST', 'api/auth/tokens', { name, networks: limit, ...expiry, ...proof }));
     setName('');
+    setLimit(null);
     setPassword('');
     await tokens.refresh();
   };
@@ -101,6 +111,7 @@ function Tokens({ tokens }: { readonly tokens: Polled<PersonalToken> }): JSX.Ele
   };
   const columns: readonly Column<PersonalToken>[] = [
     { title: 'Name', cell: ({ name: shown }) => shown },
+    { title: 'Networks', cell: ({ networks }) => describeLimit(networks) },
     { title: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
     { title: 'Last used', cell: ({ last_used_at }) => (last_used_at === null ? 'never' : <Time at={last_used_at} />) },
     { title: 'Expires', cell: ({ expires_at }) => (expires_at === null ? 'never' : <Time at={expires_at} />) },
@@ -149,6 +160,7 @@ function Tokens({ tokens }: { readonly tokens: Polled<PersonalToken> }): JSX.Ele
             hint="Not needed within 5 minutes of your login."
           />
         </div>
+        <NetworkChoice value={limit} onChange={setLimit} />
       </Form>
       {made !== null && (
         <Copy what="token" label={`The token ${made.name}, which is shown only now`} text={made.access_token} />

@@ -15,7 +15,7 @@ import { State } from '../parts/state.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { usePolled } from '../polled.ts';
 import { go } from '../router.ts';
-import { canEdit } from '../session.ts';
+import { canEdit, isLimited } from '../session.ts';
 
 export function NetworksPage(): JSX.Element {
   const networks = usePolled<NetworkSummary>('api/networks');
@@ -25,11 +25,12 @@ export function NetworksPage(): JSX.Element {
   const columns = useMemo(() => listColumns(byNetwork, isReading), [byNetwork, isReading]);
   const troubled = (networks.items ?? []).filter(({ id }) => isTroubled(byNetwork.get(id)));
   const [isCreating, setCreating] = useState(false);
+  const mayCreate = canEdit() && !isLimited();
   return (
     <>
       <div class="heading">
         <PageTitle>Networks</PageTitle>
-        {canEdit() && (
+        {mayCreate && (
           <button type="button" class="primary" onClick={() => setCreating(true)}>
             Create a network
           </button>
@@ -38,10 +39,14 @@ export function NetworksPage(): JSX.Element {
       <List
         from={networks}
         empty={
-          <p>
-            There is no network yet. {canEdit() ? 'Click “Create a network”' : 'Ask a member to create one'}, or type{' '}
-            <code>cpn network create --name office --cidr 10.77.0.0/24</code>
-          </p>
+          isLimited() ? (
+            <p>You are limited to networks that do not exist any more. Ask an owner for others.</p>
+          ) : (
+            <p>
+              There is no network yet. {mayCreate ? 'Click “Create a network”' : 'Ask a member to create one'}, or type{' '}
+              <code>cpn network create --name office --cidr 10.77.0.0/24</code>
+            </p>
+          )
         }
       >
         {(items) => (

@@ -1,11 +1,12 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { Role } from '../../contract/auth.ts';
+import type { NetworkLimit, Role } from '../../contract/auth.ts';
 import type { ChangedUser, SessionsEnded, User, UserRemoval } from '../../contract/user.ts';
 import { announce } from '../announcer.ts';
 import { call } from '../client.ts';
 import { Confirm, Dialog } from '../parts/forms/dialog.tsx';
 import { Check, Choice, Field, Form } from '../parts/forms/form.tsx';
+import { NetworkChoice, useLimitText } from '../parts/forms/network-choice.tsx';
 import { PageTitle } from '../parts/page-title.tsx';
 import { List } from '../parts/request-state.tsx';
 import { type Column, Table } from '../parts/table.tsx';
@@ -27,6 +28,7 @@ type OpenedDialog =
 
 export function UsersPage(): JSX.Element {
   const users = usePolled<User>('api/users');
+  const describeLimit = useLimitText();
   const [opened, setOpened] = useState<OpenedDialog>(null);
   // The dialog may belong to a later click by now.
   const close = () => setOpened((present) => (present === opened ? null : present));
@@ -40,6 +42,7 @@ export function UsersPage(): JSX.Element {
     { title: 'Role', cell: ({ role }) => role },
     // A replica of an earlier version sends none.
     { title: 'Second factor', cell: ({ has_second_factor: has }) => (has === undefined ? '–' : has ? 'yes' : 'no') },
+    { title: 'Networks', cell: ({ networks }) => describeLimit(networks) },
     { title: 'Since', cell: ({ created_at }) => <Time at={created_at} /> },
     {
       title: 'Actions',
@@ -99,9 +102,10 @@ function CreateUser({ close, done }: UserDialogProps): JSX.Element {
   const [email, setEmail] = useState('');
   const [password, setPassword] = useState('');
   const [role, setRole] = useState<Role>('viewer');
+  const [limit, setLimit] = useState<NetworkLimit>(null);
   const [own, setOwn] = useState('');
   const create = async () => {
-    await call('POST', 'api/users', { email, password, role, ...proofOf(own) });
+    await call('POST', 'api/users', { email, password, role, networks: limitFor(role, limit), ...proofOf(own) });
     await done(`${email} is created.`);
   };
   return (
@@ -118,6 +122,7 @@ function CreateUser({ close, done }: UserDialogProps): JSX.Element {
           hint="At least 12 characters. The user can change it under Account."
         />
         <Choice label="Role" name="role" value={role} options={roles} onChange={setRole} />
+        {role !== 'owner' && <NetworkChoice value={limit} onChange={setLimit} />}
         <OwnPassword value={own} onChange={setOwn} />
       </Form>
     </Dialog>
@@ -132,11 +137,14 @@ function OwnPassword(props: { readonly value: string; readonly onChange: (value:
       name="current_password"
       type="password"
       autocomplete="current-password"
-      hint="Not needed within 5 minutes of your login, nor for a lower role."
+      hint="Not needed within 5 minutes of your login, nor for a lower role or fewer networks."
       {...props}
     />
   );
 }
+
+/** An owner has all networks. */
+const limitFor = (role: Role, limit: NetworkLimit) => (role === 'owner' ? null : limit);
 
 const proofOf = (own: string) => (own === '' ? {} : { current_password: own });
 
@@ -190,18 +198,26 @@ function RemoveUser({ user, close, done }: UserDialogProps & { readonly user: Us
 
 function ChangeRole({ user, close, done }: UserDialogProps & { readonly user: User }): JSX.Element {
   const [role, setRole] = useState<Role>(user.role);
+  const before = user.networks ?? null;
+  const [limit, setLimit] = useState<NetworkLimit>(before);
+  const losesNetworks = limit !== null && (before === null || before.some((id) => !limit.includes(id)));
   const [keepsKeys, setKeepsKeys] = useState(false);
   const [own, setOwn] = useState('');
   const change = async () => {
-    const fields = { role, ...proofOf(own), ...(keepsKeys && { keep_keys: true }) };
+    const networks = limitFor(role, limit);
+    const fields = { role, networks, ...proofOf(own), ...(keepsKeys && { keep_keys: true }) };
     const { keys_revoked } = await call<ChangedUser>('PATCH', `api/users/${user.id}`, fields);
-    await done(`${user.email} is ${role} now.${describeRevoked(keys_revoked)}`);
+    const limited = networks === null ? '' : ', limited to networks';
+    await done(`${user.email} is ${role} now${limited}.${describeRevoked(keys_revoked)}`);
   };
   return (
     <Dialog title={`Change the role of ${user.email}`} onClose={close}>
       <Form submit="Save" onSubmit={change} onCancel={close}>
         <Choice label="Role" name="role" value={role} options={roles} onChange={setRole} />
-        {role === 'viewer' && <Check label={keepsKeysLabel} isChecked={keepsKeys} onChange={setKeepsKeys} />}
+        {role !== 'owner' && <NetworkChoice value={limit} onChange={setLimit} />}
+        {(role === 'viewer' || losesNetworks) && (
+          <Check label={keepsKeysLabel} isChecked={keepsKeys} onChange={setKeepsKeys} />
+        )}
         <OwnPassword value={own} onChange={setOwn} />
       </Form>
     </Dialog>

@@ -1,4 +1,4 @@
-import type { Role } from '../../contract/auth.ts';
+import type { NetworkLimit, Role } from '../../contract/auth.ts';
 import {
   addressAt,
   covers,
@@ -11,6 +11,7 @@ import {
   tryParseAddress,
 } from '../../core/net/cidr.ts';
 import { Forbidden } from '../errors.ts';
+import { checkLimit, type Scope } from './network-limit.ts';
 
 export interface UserCaller {
   readonly kind: 'user';
@@ -18,8 +19,17 @@ export interface UserCaller {
   readonly email: string;
   readonly organizationId: number;
   readonly role: Role;
-  readonly credential: { readonly kind: 'session' | 'token'; readonly id: number };
+  /** The networks to which the user, and then its token, are limited. */
+  readonly networks: NetworkLimit;
+  readonly credential: {
+    readonly kind: 'session' | 'token';
+    readonly id: number;
+    /** True for a token with a limit of its own. */
+    readonly isLimited: boolean;
+  };
   readonly address: string;
+  /** What the request is about. A change checks it again in its transaction. */
+  readonly scope: Scope;
   /** The callers that the operation permits. A change checks them again in its transaction. */
   readonly access: Exclude<AccessRule, 'anyone'>;
 }
@@ -71,7 +81,7 @@ export function requireAdmitter(caller: Caller, selfEnroll: unknown): Caller {
   return selfEnroll === undefined ? caller : { ...caller, access: administrators };
 }
 
-/** @throws Forbidden for a caller without access to the operation */
+/** @throws Forbidden for a caller without access to the operation, NotFound beyond its limit */
 export function checkAccess(caller: Caller, access: Exclude<AccessRule, 'anyone'>): void {
   if (caller.kind === 'peer') {
     if (!access.peer) throw new Forbidden('the token of a peer may read its own network and change or remove itself');
@@ -84,6 +94,7 @@ export function checkAccess(caller: Caller, access: Exclude<AccessRule, 'anyone'
   if (access.sessionOnly && caller.credential.kind !== 'session') {
     throw new Forbidden('a personal token may not do this; log in with e-mail address and password');
   }
+  checkLimit(caller);
 }
 
 /** The last 32 bits of an address are those of an IPv4 client (RFC 6052). */

@@ -23,6 +23,12 @@ declare module 'fastify' {
      * True if a peer of a deleted network gets a 410 with the network's id and nonce, if requested.
      */
     statesDeletion?: boolean;
+    /**
+     * True if the route itself leaves out networks beyond its caller's limit, or is only about the
+     * credential of the request. Without it, a limited caller gets a 403 on a route that is neither
+     * below a network nor below `/api/auth/`.
+     */
+    appliesLimit?: boolean;
     /** Requested every few seconds, and logged only at debug level. */
     isHealthCheck?: boolean;
     /** The number of changes that a request counts as in its user's limit; one if absent. */

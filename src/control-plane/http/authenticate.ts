@@ -1,6 +1,8 @@
+import type { FastifyContextConfig } from 'fastify';
 import { Secret } from '../../core/crypto/secret.ts';
 import { createBoundedCache } from '../bounded-cache.ts';
-import { type AccessRule, type Caller, checkAccess, type PeerCaller, readers } from '../domain/caller.ts';
+import { type Caller, checkAccess, type PeerCaller, readers } from '../domain/caller.ts';
+import type { Scope } from '../domain/network-limit.ts';
 import { hashToken } from '../domain/tokens.ts';
 import { Unauthenticated } from '../errors.ts';
 import type { LostConnections } from '../health/lost-connections.ts';
@@ -88,7 +90,7 @@ export async function authenticateRequest(context: Context, request: RequestFact
   const token = credentialOf(context, request);
   // A page that is left open waits for changes, and must not keep its session.
   const isUse = readWait([request.headers.prefer].flat().join(', ')) === null;
-  const caller = await identify(context, token, { address: request.ip, access, isUse }).catch(
+  const caller = await identify(context, token, { address: request.ip, access, scope: scopeOf(request), isUse }).catch(
     async (error: unknown) => {
       const { statesDeletion } = request.routeOptions.config;
       const network = NetworkPath.safeParse(request.params).data?.network;
@@ -105,7 +107,18 @@ export async function authenticateRequest(context: Context, request: RequestFact
 interface RequestFacts extends BrowserRequest {
   readonly ip: string;
   readonly params: unknown;
-  readonly routeOptions: { readonly config: { readonly access?: AccessRule; readonly statesDeletion?: boolean } };
+  readonly routeOptions: {
+    readonly url?: string | undefined;
+    readonly config: Pick<FastifyContextConfig, 'access' | 'statesDeletion' | 'appliesLimit'>;
+  };
+}
+
+/** A route that this does not recognize concerns the organization: limited callers get a 403. */
+function scopeOf({ params, routeOptions: { url = '', config } }: RequestFacts): Scope {
+  if (config.appliesLimit) return 'filtered';
+  // No network has the id 0.
+  if (url.split('/').includes(':network')) return NetworkPath.safeParse(params).data?.network ?? 0;
+  return url.startsWith('/api/auth/') ? 'account' : 'organization';
 }
 
 function readDeletion(header: string | string[] | undefined): DeletionRequest | null {
@@ -126,7 +139,12 @@ function credentialOf({ publicUrls }: Pick<Context, 'publicUrls'>, request: Requ
 async function endUnsplitSession(context: Context, { headers, ip }: RequestFacts): Promise<void> {
   if (headers.authorization !== undefined || headers[sessionKeyHeader] !== undefined) return;
   for (const token of readSessionCookies(headers.cookie).slice(0, mostUnsplit)) {
-    const caller = await identify(context, token, { address: ip, access: readers, isUse: false }).catch((error) => {
+    const caller = await identify(context, token, {
+      address: ip,
+      access: readers,
+      scope: 'filtered',
+      isUse: false,
+    }).catch((error) => {
       if (error instanceof Unauthenticated) return null;
       throw error;
     });

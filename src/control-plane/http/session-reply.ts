@@ -41,7 +41,8 @@ export async function replyWithCookie(
 async function endReplacedSession(context: Context, request: BrowserRequest & { readonly ip: string }): Promise<void> {
   try {
     const token = readBrowserSession(request);
-    const caller = token && (await identify(context, token, { address: request.ip, access: readers, isUse: false }));
+    const use = { address: request.ip, access: readers, scope: 'filtered', isUse: false } as const;
+    const caller = token && (await identify(context, token, use));
     if (caller?.kind === 'user') await logout(context, caller);
   } catch (error) {
     if (!(error instanceof Unauthenticated)) throw error;

@@ -1,5 +1,6 @@
 import type { Role } from '../../contract/auth.ts';
 import type { SelfEnroll } from '../../contract/network.ts';
+import { permits } from '../domain/network-limit.ts';
 import { Forbidden } from '../errors.ts';
 import { lockUser } from '../store/accounts/users.ts';
 import type { StoredKey } from '../store/enrollment-keys.ts';
@@ -38,7 +39,7 @@ export interface Suspending {
   readonly author: Author;
   readonly now: Date;
   /** Why, for the audit log. */
-  readonly because: 'user removed' | 'role changed';
+  readonly because: 'user removed' | 'role changed' | 'limit changed';
 }
 
 /**
@@ -48,11 +49,11 @@ export interface Suspending {
 export async function suspendDevicesOf(
   { transaction, revise, append, author, now, because }: Suspending,
   which: WhichUser & { readonly email: string },
-  loses: (selfEnroll: SelfEnroll | null) => boolean,
+  loses: (selfEnroll: SelfEnroll | null, network: number) => boolean,
 ): Promise<number> {
   let count = 0;
   for (const id of await listNetworksOfUser(transaction, which)) {
-    if (!loses((await readNetwork(transaction, id)).self_enroll)) continue;
+    if (!loses((await readNetwork(transaction, id)).self_enroll, id)) continue;
     const recordChange = await revise(id);
     // After the revision, which locks the network.
     const devices = await listOwnDevices(transaction, id, which.userId);
@@ -178,15 +179,21 @@ export async function requireDeviceOwner(
   return { id: user_id, email: user.email, reauthHours: reauth_hours ?? 0 };
 }
 
-type Enroller = Pick<NonNullable<Awaited<ReturnType<typeof lockUser>>>, 'id' | 'email' | 'role'>;
+type Enroller = Pick<NonNullable<Awaited<ReturnType<typeof lockUser>>>, 'id' | 'email' | 'role' | 'networks'>;
 
 /**
  * The settings by which a user enrols an own device.
  * @param own the device that enrols again, and takes no further place
  * @throws Forbidden if the network does not let this user enrol another device
  */
-export async function requirePlace(db: Db, network: StoredNetwork, { id, email, role }: Enroller, own?: StoredPeer) {
+export async function requirePlace(
+  db: Db,
+  network: StoredNetwork,
+  { id, email, role, networks }: Enroller,
+  own?: StoredPeer,
+) {
   const { name, self_enroll } = network;
+  if (!permits(networks, network.id)) throw new Forbidden(`${email} is limited to other networks; ask an owner`);
   if (self_enroll === null)
     throw new Forbidden(`network ${name} does not let users enrol own devices; ask an admin for an enrolment key`);
   const { roles, limit } = self_enroll;

@@ -3,6 +3,7 @@ import { loadPublicSuffixes } from '../../core/names/public-suffixes.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
 import { type Caller, requireAdmitter } from '../domain/caller.ts';
 import { readFields } from '../domain/field-rules.ts';
+import { permits } from '../domain/network-limit.ts';
 import { coveringRoute, parsePrivateRange, parseRoutes } from '../domain/network-rules.ts';
 import { ofRoutes, readRouteDns } from '../domain/route-dns.ts';
 import { checkExpectedRoutes, readRoutes } from '../domain/route-edits.ts';
@@ -24,7 +25,8 @@ import { requireAuthor } from './require-author.ts';
 import { withRevision } from './with-revision.ts';
 
 export async function listNetworks({ db }: Context, caller: Caller, slice: Slice): Promise<StoredPage<NetworkSummary>> {
-  return mapPage(await store.listNetworks(db, caller.organizationId, slice), toNetworkSummary);
+  const limit = caller.kind === 'user' ? caller.networks : [caller.networkId];
+  return mapPage(await store.listNetworks(db, caller.organizationId, limit, slice), toNetworkSummary);
 }
 
 export async function createNetwork(context: Context, caller: Caller, asked: CreateNetwork): Promise<Network> {
@@ -170,7 +172,7 @@ export async function deleteNetwork(context: Context, caller: Caller, id: number
   });
 }
 
-/** Returns a network of the caller's organization; for a peer, only its own network. */
+/** Returns a network that the caller may see; for a peer, only its own. */
 export async function requireNetwork(db: Db, caller: Caller, id: number): Promise<store.StoredNetwork> {
   return requireOwn(store.findNetwork, db, caller, id);
 }
@@ -186,8 +188,8 @@ async function requireOwn(
   caller: Caller,
   id: number,
 ): Promise<store.StoredNetwork> {
-  const foreign = caller.kind === 'peer' && caller.networkId !== id;
-  const network = foreign ? undefined : await find(db, caller.organizationId, id);
+  const isVisible = caller.kind === 'peer' ? caller.networkId === id : permits(caller.networks, id);
+  const network = isVisible ? await find(db, caller.organizationId, id) : undefined;
   if (!network) throw new NotFound('network');
   return network;
 }

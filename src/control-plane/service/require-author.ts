@@ -1,8 +1,9 @@
-import type { Role } from '../../contract/auth.ts';
+import type { NetworkLimit, Role } from '../../contract/auth.ts';
 import { administrators, type Caller, checkAccess, type PeerCaller, type UserCaller } from '../domain/caller.ts';
+import { intersect } from '../domain/network-limit.ts';
 import { boundSessions } from '../domain/session-limits.ts';
 import { Forbidden, Unauthenticated } from '../errors.ts';
-import { isTokenValid } from '../store/accounts/personal-tokens.ts';
+import { findValidToken } from '../store/accounts/personal-tokens.ts';
 import { findSessionProof } from '../store/accounts/sessions.ts';
 import { lockUser } from '../store/accounts/users.ts';
 import { findPeerById } from '../store/peers/peers.ts';
@@ -15,6 +16,8 @@ import { refuseUnlisted } from './suspension.ts';
 export interface UserAuthor {
   readonly author: Author;
   readonly role: Role;
+  /** The limit of the user, without that of its token. */
+  readonly networks: NetworkLimit;
   /** When the user of the request's session proved its identity; null for a personal token. */
   readonly login: string | null;
 }
@@ -23,7 +26,8 @@ export interface UserAuthor {
  * Checks the author again in the transaction of the change: the credential may have been revoked
  * or the role lowered since. Other changes by the user, and revocations, wait until it ends. A
  * transaction that locks a network or an organization does so before this call.
- * @throws Unauthenticated for a void credential, Forbidden without access or for a suspended peer
+ * @throws Unauthenticated for a void credential, Forbidden without access or for a suspended peer,
+ * NotFound for a network beyond the limit of the caller
  */
 export async function requireAuthor(context: Context, db: Db, caller: Caller): Promise<Author> {
   if (caller.kind === 'user') return (await requireUser(context, db, caller)).author;
@@ -39,10 +43,14 @@ export async function requireUser(context: Context, db: Db, caller: UserCaller):
   const isSession = credential.kind === 'session';
   const bounds = boundSessions(context.sessionLimits, now);
   const login = isSession ? ((await findSessionProof(db, userId, credential.id, bounds)) ?? null) : null;
-  const isValid = isSession ? login !== null : await isTokenValid(db, userId, credential.id, now.toISOString());
+  const token = isSession ? null : await findValidToken(db, userId, credential.id, now.toISOString());
+  const isValid = isSession ? login !== null : token !== undefined;
   if (!user || !isValid) throw new Unauthenticated(voidCredential);
-  checkAccess({ ...caller, role: user.role }, caller.access);
-  return { author: authorOf(context, caller, { kind: 'user', id: userId, name: email }), role: user.role, login };
+  const { role, networks } = user;
+  const ownLimit = token?.networks ?? null;
+  const current = { role, networks: intersect(networks, ownLimit) };
+  checkAccess({ ...caller, ...current, credential: { ...credential, isLimited: ownLimit !== null } }, caller.access);
+  return { author: authorOf(context, caller, { kind: 'user', id: userId, name: email }), role, networks, login };
 }
 
 export const voidCredential = 'the bearer token is unknown or has expired';

@@ -61,15 +61,19 @@ export async function writeCheck(db: Db, at: string): Promise<void> {
     .execute();
 }
 
-/** With `isNeeded`, lets no version start on the database that lacks the migration. */
-export async function requireMigration(db: Db, name: string, isNeeded: boolean): Promise<void> {
+/**
+ * Lets no version without a migration start on the database while it is needed: such a version
+ * would permit what a later one refuses.
+ */
+export async function requireVersion(db: Db, migration: string, isNeeded: boolean): Promise<void> {
   const records = db as unknown as Kysely<{ kysely_migration: { name: string; timestamp: string } }>;
-  if (!isNeeded) await records.deleteFrom('kysely_migration').where('name', '=', name).execute();
-  else {
-    await records
-      .insertInto('kysely_migration')
-      .values({ name, timestamp: new Date().toISOString() })
-      .onConflict((conflict) => conflict.column('name').doNothing())
-      .execute();
+  if (!isNeeded) {
+    await records.deleteFrom('kysely_migration').where('name', '=', migration).execute();
+    return;
   }
+  await records
+    .insertInto('kysely_migration')
+    .values({ name: migration, timestamp: new Date().toISOString() })
+    .onConflict((conflict) => conflict.column('name').doNothing())
+    .execute();
 }

@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely';
+import type { NetworkLimit } from '../../contract/auth.ts';
 import type { RouteDns, SelfEnroll } from '../../contract/network.ts';
 import type { Address, Prefix } from '../../core/net/cidr.ts';
 import { ofRoutes } from '../domain/route-dns.ts';
@@ -30,9 +31,29 @@ export type NetworkFields = Partial<
   >
 >;
 
-export async function listNetworks(db: Db, organizationId: number, slice: Slice): Promise<StoredPage<StoredNetwork>> {
-  const list = db.selectFrom('networks').selectAll().where('organization_id', '=', organizationId);
+export async function listNetworks(
+  db: Db,
+  organizationId: number,
+  limit: NetworkLimit,
+  slice: Slice,
+): Promise<StoredPage<StoredNetwork>> {
+  const list = db
+    .selectFrom('networks')
+    .selectAll()
+    .where('organization_id', '=', organizationId)
+    .$if(limit !== null, (query) => query.where('id', 'in', idsOf(limit)));
   return mapPage(await readPage(db, list, slice), toNetwork);
+}
+
+/** Returns the names of an organization's networks, by id. */
+export async function listNames(db: Db, organizationId: number): Promise<ReadonlyMap<number, string>> {
+  const list = db.selectFrom('networks').select(['id', 'name']).where('organization_id', '=', organizationId);
+  return new Map((await list.execute()).map(({ id, name }) => [id, name]));
+}
+
+/** PostgreSQL has no empty list. No network has the id 0. */
+export function idsOf(limit: NetworkLimit): number[] {
+  return [0, ...(limit ?? [])];
 }
 
 export async function findNetwork(db: Db, organizationId: number, id: number): Promise<StoredNetwork | undefined> {

@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely';
 import type { ChangedMapRules, MapRules } from '../../contract/rules.ts';
 import type { RuleSet } from '../domain/rules/rule-set.ts';
 import type { Revision } from './changes.ts';
-import { requireMigration } from './database.ts';
+import { requireVersion } from './database.ts';
 import type { Db, Tables } from './tables.ts';
 
 export interface StoredRules extends RuleSet {
@@ -65,7 +65,7 @@ const rulesMigration = '0027-rules';
  */
 async function requireRulesVersion(db: Db): Promise<void> {
   const closed = db.selectFrom('network_rules').select('network_id').where('mode', '=', 'closed').limit(1);
-  await requireMigration(db, rulesMigration, (await closed.executeTakeFirst()) !== undefined);
+  await requireVersion(db, rulesMigration, (await closed.executeTakeFirst()) !== undefined);
 }
 
 /** Sets when the rules must be confirmed. Null confirms them, and forgets the earlier ones. */

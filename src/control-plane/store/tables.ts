@@ -25,6 +25,8 @@ export interface Tables {
     created_at: string;
     /** When `control-plane reset-owner` set the password; null if it did not. */
     reset_at: Generated<string | null>;
+    /** The ids of the networks to which the user is limited, in JSON; null for all. */
+    networks: Generated<string | null>;
   };
   sessions: {
     id: Generated<number>;
@@ -72,6 +74,8 @@ export interface Tables {
     created_at: string;
     expires_at: string | null;
     last_used_at: string | null;
+    /** The ids of its networks, in JSON; null for all those of its user. */
+    networks: Generated<string | null>;
   };
   second_factors: {
     id: Generated<number>;

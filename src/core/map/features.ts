@@ -54,7 +54,9 @@ export type AdminFeature =
   | 'network-rules'
   | 'device-login'
   | 'network-self-enroll'
-  | 'own-devices';
+  | 'own-devices'
+  | 'user-networks'
+  | 'token-networks';
 
 /** Returns the features among these names. A later version may have saved others. */
 export function knownFeatures(names: readonly string[]): readonly Feature[] {
@@ -137,6 +139,8 @@ const adminPlaces: Readonly<Record<AdminFeature, FeaturePath>> = {
   'device-login': { path: '/api/auth/device-codes/token', method: 'post' },
   'network-self-enroll': { ...changeNetwork, field: 'self_enroll' },
   'own-devices': { path: '/api/networks/{}/own-devices', method: 'post' },
+  'user-networks': { path: '/api/users', method: 'post', field: 'networks' },
+  'token-networks': { path: '/api/auth/tokens', method: 'post', field: 'networks' },
 };
 
 /** True if the OpenAPI 3 description has the extension. False for any other document. */
@@ -160,7 +164,7 @@ function readPaths(document: unknown, basePath: string): Map<string, unknown> | 
   const prefixes = serverPaths(document);
   const items = new Map<string, unknown>();
   for (const [path, item] of Object.entries(paths)) {
-    if (!/\/(networks|auth)\b/.test(path) || path.length > maxPath) continue;
+    if (!/\/(networks|users|auth)\b/.test(path) || path.length > maxPath) continue;
     for (const prefix of prefixes) items.set(plainPath(`${prefix}${path}`, basePath), item);
   }
   return items;

@@ -7,8 +7,9 @@ import { deleteNetwork, updateNetwork } from '../../../src/cli/commands/network-
 import { removePeer, updatePeer } from '../../../src/cli/commands/peer.ts';
 import { resumePeer, suspendPeer } from '../../../src/cli/commands/peer-suspension.ts';
 import * as sessions from '../../../src/cli/commands/session.ts';
+import { whoami } from '../../../src/cli/commands/session.ts';
 import { createToken, listTokens, revokeToken } from '../../../src/cli/commands/token.ts';
-import { changePassword, createUser, removeUser, updateUser } from '../../../src/cli/commands/user.ts';
+import { changePassword, createUser, listUsers, removeUser, updateUser } from '../../../src/cli/commands/user.ts';
 import * as passwords from '../../../src/cli/input/password.ts';
 import type { Command } from '../../../src/cli/parse/command.ts';
 import { Secret } from '../../../src/core/crypto/secret.ts';
@@ -374,6 +375,65 @@ describe('cpn user', () => {
     expect([other.kept, other.calls[0]?.[1]]).toEqual([[], expect.objectContaining({ keep_tokens: true })]);
     expect(other.stdout).not.toContain('access_token');
     expect((await changed({}, { tokens_revoked: null })).stderr).toContain('does not report revoked tokens');
+  });
+});
+
+describe('a limit to networks', () => {
+  const lab = { ...office, id: 2, name: 'lab' };
+  const user = { id: 5, email: 'you@example.net', role: 'member', created_at: past, networks: [2] };
+  const token = { id: 3, name: 'ci', created_at: past, expires_at: null, last_used_at: null, networks: [2, 9] };
+  const replies = {
+    ...{ listNetworks: [office, lab], listUsers: [user], createUser: user, updateUser: user },
+    ...{ listTokens: [token], listSessions: [], createToken: { ...token, access_token: new Secret('value') } },
+  };
+
+  it.each<[Command, object, object | undefined]>([
+    [createUser, { email: 'new@example.net', role: 'member', network: ['office', '2'] }, { networks: [1, 2] }],
+    [createUser, { email: 'new@example.net', role: 'member' }, {}],
+    [updateUser, { user: '5', network: ['lab'] }, { networks: [2] }],
+    [updateUser, { user: '5', role: 'viewer', 'all-networks': true }, { role: 'viewer', networks: null }],
+    [updateUser, { user: '5', role: 'viewer' }, { role: 'viewer' }],
+    [createToken, { name: 'ci', network: ['lab'] }, { networks: [2] }],
+    [createToken, { name: 'ci' }, {}],
+  ])('is sent by %o with %j', async (command, given, fields) => {
+    const { calls } = await run(command, given, replies);
+    const sent = calls.flatMap((call) => (/^(create|update)/.test(call[0]) ? [call.at(-1)] : []));
+    expect(sent).toEqual([expect.objectContaining(fields ?? {})]);
+    if (!('network' in given || 'all-networks' in given)) expect(sent[0]).not.toHaveProperty('networks');
+  });
+
+  it.each<[Command, object, object, string]>([
+    [updateUser, { user: '5' }, {}, 'give --role, --network or --all-networks'],
+    [updateUser, { user: '5', network: ['lab'], 'all-networks': true }, {}, 'exclude each other'],
+    [updateUser, { user: '5', network: ['attic'] }, {}, 'there is no network "attic"'],
+    [updateUser, { user: '5', network: ['lab'] }, { describes: false }, 'cannot limit users and tokens'],
+    [createToken, { name: 'ci', network: ['lab'] }, { describes: false }, 'cannot limit users and tokens'],
+    [createUser, { email: 'n@example.net', role: 'admin', network: ['lab'] }, { describes: false }, 'cannot limit'],
+  ])('is not sent by %o with %j and %j: %s', async (command, given, others, problem) => {
+    const { error, calls } = await run(command, given, { ...replies, ...others });
+    expect([error?.message, calls]).toEqual([expect.stringContaining(problem), []]);
+  });
+
+  it('is shown by names, where there is one', async () => {
+    const listed = async (command: Command, others: object = {}) =>
+      (await run(command, {}, { ...replies, ...others })).stdout;
+    expect(await listed(listUsers)).toMatch(/since +networks\n.* lab\n/);
+    expect(await listed(listUsers, { listUsers: [user, { ...user, networks: null }] })).toMatch(/ all\n$/);
+    expect(await listed(listUsers, { listUsers: [{ ...user, networks: [] }] })).toMatch(/ none\n$/);
+    expect(await listed(listUsers, { listUsers: [{ ...user, networks: undefined }] })).not.toContain('networks');
+    expect(await listed(listTokens)).toMatch(/last used +networks\n.* lab, 9\n/);
+    expect(await listed(listTokens, { listTokens: [{ ...token, networks: null }] })).not.toContain('networks');
+    const profile = { email: 'you@example.net', role: 'member', organization: null };
+    expect(await listed(whoami, { profile: { ...profile, networks: [2] } })).toBe(
+      'you@example.net, member; limited to networks: lab\n',
+    );
+    expect(await listed(whoami, { profile })).toBe('you@example.net, member\n');
+    expect((await run(updateUser, { user: '5', network: ['lab'] }, replies)).stdout).toContain(
+      'member, limited to networks: lab',
+    );
+    expect((await run(createToken, { name: 'ci', network: ['lab'] }, replies)).stderr).toContain(
+      'limited to networks: lab, 9',
+    );
   });
 });
 

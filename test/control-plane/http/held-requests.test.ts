@@ -62,7 +62,10 @@ const inDatabase = (work: Parameters<typeof withDatabase<unknown>>[1]) => withDa
 
 /** What ends a credential of a user while its request is under way. */
 const ends: Readonly<
-  Record<string, { by: 'session' | 'token'; status: number; end(holder: Holder): Promise<unknown> }>
+  Record<
+    string,
+    { by: 'session' | 'token'; status: number | 'beyond its limit'; end(holder: Holder): Promise<unknown> }
+  >
 > = {
   'a session that ended': {
     by: 'session',
@@ -98,7 +101,28 @@ const ends: Readonly<
     status: 403,
     end: ({ user }) => plane.call('PATCH', `/api/users/${user}`, { token: owner, body: { role: 'viewer' } }),
   },
+  'a session of an owner who is an admin without a network by now': {
+    by: 'session',
+    status: 'beyond its limit',
+    end: ({ user }) =>
+      plane.call('PATCH', `/api/users/${user}`, { token: owner, body: { role: 'admin', networks: [] } }),
+  },
+  'a token that is limited to no network by now': {
+    by: 'token',
+    status: 'beyond its limit',
+    end: ({ user }) =>
+      inDatabase((db) =>
+        db.updateTable('personal_tokens').set({ networks: '[]' }).where('user_id', '=', user).execute(),
+      ),
+  },
 };
+
+/** The status beyond a limit; null for what a limited caller may do with its own account. */
+function statusBeyond(name: string, by: 'session' | 'token'): number | null {
+  if (name.includes('{network}')) return 404;
+  const isOwn = by === 'session' ? name.includes(' /api/auth/') : name === 'POST /api/auth/logout';
+  return isOwn ? null : 403;
+}
 
 /** A preview changes nothing. */
 const changes = Object.entries(rules).filter(
@@ -123,7 +147,11 @@ const ofUsers = changes
         ([, { by, status }]) =>
           !(by === 'token' && rule.sessionOnly) && !(status === 403 && rule.roles?.includes('viewer')),
       )
-      .map(([what, end]) => ({ name, rule, what, ...end })),
+      .map(([what, end]) => ({
+        ...{ name, rule, what, ...end },
+        status: end.status === 'beyond its limit' ? statusBeyond(name, end.by) : end.status,
+      }))
+      .filter(({ status }) => status !== null),
   );
 
 test.each(ofUsers)('$name changes nothing by $what while the body is held', async ({ name, rule, by, status, end }) => {

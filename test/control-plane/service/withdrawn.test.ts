@@ -217,6 +217,7 @@ test('the peers of a database from before can withdraw too', async () => {
     ]) {
       await db.schema.alterTable('peers').dropColumn(column).execute();
     }
+    await db.schema.alterTable('users').dropColumn('networks').execute();
     await sql`delete from kysely_migration where name >= '0002-withdrawn'`.execute(db);
   });
   const later = await openPlane({ dataDir });

@@ -9,7 +9,7 @@ import {
   deleteExpiredTokens,
   deleteTokens,
   findTokenHolder,
-  isTokenValid,
+  findValidToken,
   recordTokenUse,
 } from '../../../src/control-plane/store/accounts/personal-tokens.ts';
 import {
@@ -122,7 +122,7 @@ describe('a credential', () => {
       await addToken(rows, other, 'other', null);
       const found = tokens.map(async ([hash]) => (await findTokenHolder(db, hash, present))?.caller.userId);
       expect(await Promise.all(found)).toEqual([undefined, undefined, user, user]);
-      const valid = [1, 2, 3, 4, 5].map((id) => isTokenValid(db, user, id, present));
+      const valid = [1, 2, 3, 4, 5].map(async (id) => (await findValidToken(db, user, id, present)) !== undefined);
       expect(await Promise.all(valid)).toEqual([false, false, true, true, false]);
       await deleteExpiredTokens(db, user, past);
       expect([await countTokens(db, user), await countTokens(db, other)]).toEqual([3, 1]);

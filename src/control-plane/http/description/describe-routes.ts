@@ -91,7 +91,7 @@ const description = [
   'Extensions that a client may rely on because they are described here: Idempotency-Key and access_token at',
   'POST /api/networks/enroll; If-None-Match, Prefer: wait=N and A-IM: cpn-delta at GET /api/networks/{network}, and Network-Deletion there; the operations that change and remove',
   'networks, peers and enrolment keys; users, personal tokens and the audit; withdrawn at PATCH /api/networks/{network}/peers/{peer}, by which a connector takes itself out',
-  'of service; the roles of users, sessions, and the change of a password; peer_types and routes of enrolment keys; serving_since and priority of connectors, which rank them; unique names of peers;',
+  'of service; the roles of users, networks to which users and tokens are limited, sessions, and the change of a password; peer_types and routes of enrolment keys; serving_since and priority of connectors, which rank them; unique names of peers;',
   'page, per_page and links.next of lists; add_routes, remove_routes and expected_routes of a network, and expected_routes of a peer;',
   'GET /api/networks/{network}/events;',
   'suspended and expires_at of a peer, and peer_expires_in_hours of an enrolment key; the health of a network, and the reports of its hosts.',

@@ -69,7 +69,7 @@ export function addNetworkHealthRoutes(
   app.route({
     method: 'GET',
     url: '/api/health',
-    config: { access: readers },
+    config: { access: readers, appliesLimit: true },
     schema: {
       operationId: 'summarizeHealth',
       summary: 'What is down in each network of the organization',

@@ -24,7 +24,7 @@ export function addNetworkRoutes(app: App, context: Context, serverContext: Netw
   app.route({
     method: 'GET',
     url: '/api/networks',
-    config: { access: readers },
+    config: { access: readers, appliesLimit: true },
     schema: {
       operationId: 'listNetworks',
       summary: "The organization's networks, without their peers",

@@ -9,7 +9,7 @@ import type { Db } from '../../store/tables.ts';
 import { type Author, record, system } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { lockNetworksOf, suspendDevicesOf } from '../devices-of-user.ts';
-import { type AccountChange, changeRole, isLastOwner } from './change-role.ts';
+import { type AccountChange, changeRights, isLastOwner } from './change-rights.ts';
 import { briefly, revokeMadeBy } from './made-by-user.ts';
 
 type Admission =
@@ -47,7 +47,12 @@ export async function admit(
   }
   // An organization always has an owner.
   if (role !== null && role !== user.role && !isLast) {
-    await changeRole(context, { ...change, transaction, author }, { user, organizationId, role, keepsKeys: false });
+    const rights = { role, networks: role === 'owner' ? null : user.networks };
+    await changeRights(
+      context,
+      { ...change, transaction, author },
+      { user, organizationId, ...rights, keepsKeys: false },
+    );
   }
   return { user: { id: user.id, email, organizationId } };
 }

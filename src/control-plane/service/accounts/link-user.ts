@@ -27,13 +27,13 @@ export async function linkUser(
   id: number,
   { subject, current_password: own }: LinkUser,
 ): Promise<void> {
-  const issuer = requireSingleSignOn(context).settings.issuer.href;
   const proof = await proveIfGiven(context, caller, own);
   await transact(context.db, async (transaction) => {
     const { author, login } = await lockUsers(context, transaction, caller);
     const user = await lockUser(transaction, caller.organizationId, id);
     if (!user) throw new NotFound('user');
     await requireProof(context, transaction, { caller, login, proof, field: 'current_password' });
+    const issuer = requireSingleSignOn(context).settings.issuer.href;
     if (await findIdentity(transaction, id))
       throw new InvalidRequest({ subject: ['is not the first one: the user is linked already; unlink it first'] });
     if (await findUserOfIdentity(transaction, { issuer, subject })) {

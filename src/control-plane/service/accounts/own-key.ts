@@ -33,7 +33,7 @@ export async function createOwnKey(
     const { author, role, login } = await requireUser(context, transaction, caller);
     await requireProof(context, transaction, { caller, login, proof, field: 'password' });
     const { userId, email } = caller;
-    await requirePlace(transaction, network, { id: userId, email, role });
+    await requirePlace(transaction, network, { id: userId, email, role, networks: caller.networks });
     const at = context.now();
     if ((await countOwnKeys(transaction, networkId, userId, at.toISOString())) >= mostWaiting)
       throw new TooManyRequests(`keys for own devices that were not used, ${mostWaiting}`, keyMs / 1000);

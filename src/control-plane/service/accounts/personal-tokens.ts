@@ -1,6 +1,7 @@
 import type { CreatePersonalToken, PersonalToken } from '../../../contract/personal-token.ts';
 import type { Secret } from '../../../core/crypto/secret.ts';
 import type { UserCaller } from '../../domain/caller.ts';
+import { formatLimit } from '../../domain/network-limit.ts';
 import { hashToken, mintToken, tokenPrefixes } from '../../domain/tokens.ts';
 import { InvalidRequest, NotFound, TooManyRequests } from '../../errors.ts';
 import * as store from '../../store/accounts/personal-tokens.ts';
@@ -11,6 +12,7 @@ import { transact } from '../../store/transact.ts';
 import { record } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { requireAuthor, requireUser } from '../require-author.ts';
+import { nameLimit, readLimit, showLimits } from './network-limits.ts';
 import { proveIfGiven, requireProof } from './prove-password.ts';
 
 const dayMs = 24 * 3600 * 1000;
@@ -23,7 +25,7 @@ export async function listTokens(
   caller: UserCaller,
   slice: Slice,
 ): Promise<StoredPage<PersonalToken>> {
-  return store.listTokens(db, caller.userId, slice);
+  return showLimits(db, caller, await store.listTokens(db, caller.userId, slice));
 }
 
 /**
@@ -34,7 +36,7 @@ export async function listTokens(
 export async function createToken(
   context: Context,
   caller: UserCaller,
-  { name, expires_in_days: days, password }: CreatePersonalToken,
+  { name, expires_in_days: days, networks: asked = null, password }: CreatePersonalToken,
 ): Promise<{ token: PersonalToken; value: Secret }> {
   const proof = await proveIfGiven(context, caller, password);
   const value = mintToken(tokenPrefixes.personal, context.random);
@@ -42,9 +44,10 @@ export async function createToken(
   const now = at.toISOString();
   return transact(context.db, async (transaction) => {
     // This locks the user, so that two concurrent requests cannot both take the last place.
-    const { author, login } = await requireUser(context, transaction, caller);
+    const { author, login, networks: limit } = await requireUser(context, transaction, caller);
     await requireProof(context, transaction, { caller, login, proof, field: 'password' });
     await limitMaking(transaction, caller, await context.readTime(transaction));
+    const networks = await readLimit(transaction, caller, asked, limit);
     await store.deleteExpiredTokens(transaction, caller.userId, now);
     const most = { after: null, skip: 0, limit: maxTokens };
     if ((await store.listTokens(transaction, caller.userId, most)).entries.length === maxTokens) {
@@ -57,9 +60,11 @@ export async function createToken(
       created_at: now,
       expires_at: days === undefined ? null : new Date(at.getTime() + days * dayMs).toISOString(),
       last_used_at: null,
+      networks: formatLimit(networks),
     });
     const target = { kind: 'personal_token', id: token.id, name } as const;
-    const details = { expires_at: token.expires_at };
+    const named = await nameLimit(transaction, caller, networks);
+    const details = { expires_at: token.expires_at, ...(named && { networks: named }) };
     await record(transaction, author, { action: 'token.create', target, details });
     return { token, value };
   });

@@ -23,6 +23,7 @@ import { type AuditedAction, record } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { requireAuthor, voidCredential } from '../require-author.ts';
 import { refuseUnlisted } from '../suspension.ts';
+import { showLimit } from './network-limits.ts';
 import { type OpenedSession, openLogin } from './open-login.ts';
 import { revokeToken } from './personal-tokens.ts';
 import { challengeLogin } from './second-step.ts';
@@ -132,16 +133,16 @@ async function recordRefusalIn(
   await record(transaction, author, { action: 'login.refused', target, details });
 }
 
-interface TokenUse extends Pick<Caller, 'address' | 'access'> {
+interface TokenUse extends Pick<UserCaller, 'address' | 'access' | 'scope'> {
   /** False if the request does not keep a session from its idle limit. */
   readonly isUse: boolean;
 }
 
 /** Refuses unknown and expired tokens, and suspended peers. Does not check access. */
-export async function identify(context: Context, token: Secret, { address, access, isUse }: TokenUse): Promise<Caller> {
+export async function identify(context: Context, token: Secret, { isUse, ...use }: TokenUse): Promise<Caller> {
   const caller = await findCaller(context, token, isUse);
   if (!caller) throw new Unauthenticated(voidCredential);
-  return { ...caller, address, access };
+  return { ...caller, ...use };
 }
 
 async function findCaller(context: Context, token: Secret, isUse: boolean) {
@@ -236,5 +237,5 @@ export async function revokeSession(context: Context, caller: UserCaller, id: nu
 export async function readProfile({ db }: Context, caller: UserCaller): Promise<Profile> {
   const user = await findUser(db, caller.organizationId, caller.userId);
   if (!user) throw new Unauthenticated('the user was removed');
-  return user;
+  return { ...user, networks: await showLimit(db, caller, caller.networks) };
 }

@@ -10,6 +10,7 @@ import type {
 } from '../../../contract/user.ts';
 import type { Secret } from '../../../core/crypto/secret.ts';
 import type { UserCaller } from '../../domain/caller.ts';
+import { formatLimit, isWithinLimit } from '../../domain/network-limit.ts';
 import { hashPassword } from '../../domain/passwords.ts';
 import { Forbidden, InvalidRequest, NotFound } from '../../errors.ts';
 import { findIdentity } from '../../store/accounts/identities.ts';
@@ -25,14 +26,24 @@ import type { Context } from '../context.ts';
 import { lockNetworksOf, suspendDevicesOf } from '../devices-of-user.ts';
 import { requireUser, type UserAuthor } from '../require-author.ts';
 import { withRevision } from '../with-revision.ts';
-import { changeRole, isLastOwner, rankOf } from './change-role.ts';
+import { changeRights, isLastOwner, rankOf } from './change-rights.ts';
 import { briefly, listMadeBy, revokeMadeBy } from './made-by-user.ts';
+import { isSameLimit, nameLimit, readLimit, showLimit, showLimits } from './network-limits.ts';
 import { noteAddress } from './new-address.ts';
 import { type OpenedSession, openSession } from './open-login.ts';
 import { proveIfGiven, provePassword, requireProof, requireSecondFactor, wrongPassword } from './prove-password.ts';
 
 export async function listUsers({ db }: Context, caller: UserCaller, slice: Slice): Promise<StoredPage<User>> {
-  return store.listUsers(db, caller.organizationId, slice);
+  return showLimits(db, caller, await store.listUsers(db, caller.organizationId, slice));
+}
+
+interface NewUser {
+  readonly email: string;
+  readonly password: Secret;
+  readonly role: Role;
+  /** Null for all networks. */
+  readonly networks: readonly number[] | null;
+  readonly own: string | undefined;
 }
 
 /**
@@ -43,9 +54,10 @@ export async function listUsers({ db }: Context, caller: UserCaller, slice: Slic
 export async function createUser(
   context: Context,
   caller: UserCaller,
-  { email, password, role, own }: { email: string; password: Secret; role: Role; own: string | undefined },
+  { email, password, role, networks: asked, own }: NewUser,
 ): Promise<User> {
   checkRank(caller.role, role, 'make');
+  checkOwnerLimit(role, asked);
   const proof = await proveIfGiven(context, caller, own);
   const passwordHash = await hashPassword(password, context.random, context.passwordCost, {
     user: caller.userId,
@@ -54,17 +66,21 @@ export async function createUser(
     const { author, role: rank, login } = await lockUsers(context, transaction, caller);
     checkRank(rank, role, 'make');
     await requireProof(context, transaction, { caller, login, proof, field: ownPassword });
+    const networks = await readLimit(transaction, caller, asked);
     const user = await store.insertUnknownUser(transaction, {
       organization_id: caller.organizationId,
       email: email.toLowerCase(),
       password_hash: passwordHash,
       role,
       created_at: context.now().toISOString(),
+      networks: formatLimit(networks),
     });
     if (!user) throw emailInUse();
     const target = { kind: 'user', id: user.id, name: user.email } as const;
-    await record(transaction, author, { action: 'user.create', target, details: { role } });
-    return user;
+    const named = await nameLimit(transaction, caller, networks);
+    const details = { role, ...(named && { networks: named }) };
+    await record(transaction, author, { action: 'user.create', target, details });
+    return { ...user, networks };
   });
 }
 
@@ -76,29 +92,46 @@ function emailInUse(): InvalidRequest {
   return new InvalidRequest({ email: ['is in use already'] });
 }
 
-/** True for a change that reduces the rights of a user of the caller's organization. */
-export async function lowersRole(
+function checkOwnerLimit(role: Role, networks: readonly number[] | null): void {
+  if (role !== 'owner' || networks === null) return;
+  throw new InvalidRequest({ networks: ['is not for owners, who have all networks; choose another role too'] });
+}
+
+/** True for a change that only reduces the rights of a user of the caller's organization. */
+export async function lowersRights(
   { db }: Context,
   caller: UserCaller,
   id: number,
-  { role }: ChangeUser,
+  asked: ChangeUser,
 ): Promise<boolean> {
   const user = await store.findUser(db, caller.organizationId, id);
-  return user !== undefined && role !== undefined && rankOf(role) < rankOf(user.role);
+  if (user === undefined) return false;
+  const next = applyChange(user, asked);
+  return !isRaise(user, next) && isRaise(next, user);
+}
+
+function applyChange(user: store.Rights, { role = user.role, networks = user.networks }: ChangeUser): store.Rights {
+  return { role, networks: role === 'owner' ? null : networks };
+}
+
+/** True if the second rights permit something that the first do not. */
+function isRaise(before: store.Rights, after: store.Rights): boolean {
+  return rankOf(after.role) > rankOf(before.role) || !isWithinLimit(after.networks, before.networks);
 }
 
 /** The request field of the caller's own password, next to the password of another user. */
 const ownPassword = 'current_password';
 
 /**
- * For owners. Effective from the user's next request. A higher role needs the same proof as a new
- * user. An owner always remains. Revokes a new viewer's enrolment keys, unless `keep_keys`.
+ * For owners. Effective from the user's next request. A higher role and more networks need the same
+ * proof as a new user. An owner always remains, and has all networks. Unless `keep_keys`, the
+ * enrolment keys of a new viewer are revoked, and those of networks that the user loses.
  */
 export async function changeUser(
   context: Context,
   caller: UserCaller,
   id: number,
-  { role, current_password: own, keep_keys: keepsKeys = false }: ChangeUser,
+  { current_password: own, keep_keys: keepsKeys = false, ...asked }: ChangeUser,
 ): Promise<ChangedUser> {
   const proof = await proveIfGiven(context, caller, own);
   return withRevision(context, async (transaction, revise, append) => {
@@ -108,14 +141,22 @@ export async function changeUser(
     const { author, login } = await lockUsers(context, transaction, caller);
     const user = await store.lockUser(transaction, caller.organizationId, id);
     if (!user) throw new NotFound('user');
-    if (role === undefined || role === user.role) return user;
-    if (rankOf(role) > rankOf(user.role))
+    checkOwnerLimit(asked.role ?? user.role, asked.networks ?? null);
+    const shown = { ...user, networks: await showLimit(transaction, caller, user.networks) };
+    const wanted = asked.networks && { networks: await readLimit(transaction, caller, asked.networks) };
+    const { role, networks } = applyChange(shown, { ...asked, ...wanted });
+    const isSame = isSameLimit(networks, shown.networks);
+    if (role === user.role && isSame) return shown;
+    if (isRaise(user, { role, networks }))
       await requireProof(context, transaction, { caller, login, proof, field: ownPassword });
-    if (await findIdentity(transaction, id)) throw new Forbidden(roleOfGroups);
-    if (await isLastOwner(transaction, caller.organizationId, user.role)) {
-      throw new Forbidden(`${user.email} is the last owner; make another user an owner first`);
+    if (role !== user.role) {
+      if (await findIdentity(transaction, id)) throw new Forbidden(roleOfGroups);
+      if (await isLastOwner(transaction, organizationId, user.role)) {
+        throw new Forbidden(`${user.email} is the last owner; make another user an owner first`);
+      }
     }
-    return changeRole(context, { transaction, revise, append, author }, { user, organizationId, role, keepsKeys });
+    const change = { transaction, revise, append, author };
+    return changeRights(context, change, { user: shown, organizationId, role, networks, keepsKeys });
   });
 }
 
@@ -163,7 +204,7 @@ export async function changePassword(
       const target = { kind: 'session', id: opened.id, name: fresh.name } as const;
       await noteAddress(transaction, { userId, address, author, session: target, now: now() });
     }
-    const made = await listMadeBy(transaction, caller, now());
+    const made = await listMadeBy(transaction, { ...caller, within: caller.networks }, now());
     return { change: { sessions_ended: ended, tokens_revoked: revoked, ...made }, opened };
   });
 }

@@ -1,6 +1,5 @@
 import type { Selectable } from 'kysely';
 import type { Db, Tables } from '../tables.ts';
-import type { StoredUser } from './users.ts';
 
 /** A user as its issuer identifies it. */
 export interface IssuerSubject {
@@ -11,11 +10,11 @@ export interface IssuerSubject {
 export async function findUserOfIdentity(
   db: Db,
   { issuer, subject }: IssuerSubject,
-): Promise<(StoredUser & { readonly organizationId: number }) | undefined> {
+): Promise<{ readonly id: number; readonly email: string; readonly organizationId: number } | undefined> {
   return db
     .selectFrom('identities')
     .innerJoin('users', 'users.id', 'identities.user_id')
-    .select(['users.id', 'users.email', 'users.role', 'users.created_at', 'users.organization_id as organizationId'])
+    .select(['users.id', 'users.email', 'users.organization_id as organizationId'])
     .where('identities.issuer', '=', issuer)
     .where('identities.subject', '=', subject)
     .executeTakeFirst();

@@ -1,6 +1,8 @@
+import type { NetworkLimit } from '../../../contract/auth.ts';
 import type { EnrollmentKeyOfNetwork } from '../../../contract/enrollment-key.ts';
+import type { User } from '../../../contract/user.ts';
+import { idsOf } from '../networks.ts';
 import type { Db } from '../tables.ts';
-import type { StoredUser } from './users.ts';
 
 /** The maximum length of each list. Older entries are left out. */
 const mostListed = 1000;
@@ -11,7 +13,7 @@ interface Which {
 }
 
 /** Newest first, with users whose role the user changed, as far back as the audit log goes. */
-export async function listUsersMadeBy(db: Db, { organizationId, userId }: Which): Promise<StoredUser[]> {
+export async function listUsersMadeBy(db: Db, { organizationId, userId }: Which): Promise<User[]> {
   return db
     .selectFrom('users')
     .select(['id', 'email', 'role', 'created_at'])
@@ -23,10 +25,16 @@ export async function listUsersMadeBy(db: Db, { organizationId, userId }: Which)
     .execute();
 }
 
+export interface KeysOf extends Which {
+  /** Only keys of these networks, or only keys of others. */
+  readonly within?: NetworkLimit;
+  readonly beyond?: NetworkLimit;
+}
+
 /** Lists the keys that are usable at `now`, newest first, as far back as the audit log goes. */
 export async function listKeysMadeBy(
   db: Db,
-  { organizationId, userId }: Which,
+  { organizationId, userId, within = null, beyond = null }: KeysOf,
   now: string,
 ): Promise<EnrollmentKeyOfNetwork[]> {
   const rows = await db
@@ -39,6 +47,8 @@ export async function listKeysMadeBy(
     .where('keys.expires_at', '>', now)
     .whereRef('keys.uses', '<', 'keys.max_uses')
     .where('keys.id', 'in', targetsOf(db, userId, ['key.create']))
+    .$if(within !== null, (query) => query.where('networks.id', 'in', idsOf(within)))
+    .$if(beyond !== null, (query) => query.where('networks.id', 'not in', idsOf(beyond)))
     .orderBy('keys.id', 'desc')
     .limit(mostListed)
     .execute();
@@ -46,7 +56,11 @@ export async function listKeysMadeBy(
 }
 
 /** Revokes all keys that match the criteria of {@link listKeysMadeBy}, without its maximum. */
-export async function revokeKeysMadeBy(db: Db, { organizationId, userId }: Which, now: string): Promise<void> {
+export async function revokeKeysMadeBy(
+  db: Db,
+  { organizationId, userId, within = null, beyond = null }: KeysOf,
+  now: string,
+): Promise<void> {
   await db
     .updateTable('enrollment_keys')
     .set({ revoked_at: now })
@@ -55,6 +69,8 @@ export async function revokeKeysMadeBy(db: Db, { organizationId, userId }: Which
     .where('expires_at', '>', now)
     .whereRef('uses', '<', 'max_uses')
     .where('id', 'in', targetsOf(db, userId, ['key.create']))
+    .$if(within !== null, (query) => query.where('network_id', 'in', idsOf(within)))
+    .$if(beyond !== null, (query) => query.where('network_id', 'not in', idsOf(beyond)))
     .execute();
 }
 

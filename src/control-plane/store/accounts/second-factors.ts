@@ -1,5 +1,5 @@
 import type { Insertable, Selectable } from 'kysely';
-import { countRows, requireMigration } from '../database.ts';
+import { countRows, requireVersion } from '../database.ts';
 import type { Db, Tables } from '../tables.ts';
 
 /** What a login with a factor needs. `failures` since the last success, until `failedAt`. */
@@ -86,7 +86,7 @@ export async function deleteFactors(db: Db, userId: number): Promise<number> {
 /** Lets no version without second factors start while there is one: its logins need a password. */
 async function requireFactorVersion(db: Db): Promise<void> {
   const any = await db.selectFrom('second_factors').select('id').limit(1).executeTakeFirst();
-  await requireMigration(db, '0034-second-factors', any !== undefined);
+  await requireVersion(db, '0035-second-factors', any !== undefined);
 }
 
 export async function countRecoveryCodes(db: Db, userId: number): Promise<number> {

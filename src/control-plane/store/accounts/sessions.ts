@@ -1,9 +1,10 @@
 import { type Insertable, type Selectable, sql } from 'kysely';
 import type { UserCaller } from '../../domain/caller.ts';
+import { limitOfUser } from '../../domain/network-limit.ts';
 import type { SessionBounds } from '../../domain/session-limits.ts';
 import type { Db, Tables } from '../tables.ts';
 
-type Identified = Omit<UserCaller, 'address' | 'access'>;
+type Identified = Omit<UserCaller, 'address' | 'access' | 'scope'>;
 
 export async function insertSession(db: Db, session: Insertable<Tables['sessions']>): Promise<number> {
   const { id } = await db.insertInto('sessions').values(session).returning('id').executeTakeFirstOrThrow();
@@ -25,13 +26,20 @@ export async function findSessionHolder(
     .selectFrom('sessions')
     .innerJoin('users', 'users.id', 'sessions.user_id')
     .select(['sessions.id', lastUse.as('lastUsedAt')])
-    .select(['users.id as userId', 'users.email', 'users.organization_id as organizationId', 'users.role'])
+    .select([
+      'users.id as userId',
+      'users.email',
+      'users.organization_id as organizationId',
+      'users.role',
+      'users.networks',
+    ])
     .where('sessions.token_hash', '=', tokenHash)
     .where(isWithin(bounds))
     .executeTakeFirst();
   if (!row) return undefined;
   const { id, lastUsedAt, ...user } = row;
-  return { caller: { kind: 'user', ...user, credential: { kind: 'session', id } }, lastUsedAt };
+  const credential = { kind: 'session', id, isLimited: false } as const;
+  return { caller: { kind: 'user', ...user, networks: limitOfUser(user), credential }, lastUsedAt };
 }
 
 export type StoredSession = Omit<

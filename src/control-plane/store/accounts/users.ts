@@ -1,11 +1,14 @@
 import { type Insertable, type Selectable, sql } from 'kysely';
-import type { Profile, Role } from '../../../contract/auth.ts';
-import { locksRows } from '../database.ts';
+import type { NetworkLimit, Profile, Role } from '../../../contract/auth.ts';
+import { formatLimit, limitOfUser } from '../../domain/network-limit.ts';
+import { locksRows, requireVersion } from '../database.ts';
 import { mapPage, readPage, type Slice, type StoredPage } from '../page.ts';
 import type { Db, Tables } from '../tables.ts';
 import { deleteFactors } from './second-factors.ts';
 
-export type StoredUser = Pick<Selectable<Tables['users']>, 'id' | 'email' | 'role' | 'created_at'>;
+export type StoredUser = Pick<Selectable<Tables['users']>, 'id' | 'email' | 'role' | 'created_at'> & {
+  readonly networks: NetworkLimit;
+};
 
 /** In place of the hash of a password. No password matches it. */
 export const noPassword = '';
@@ -26,12 +29,14 @@ export async function insertUser(db: Db, user: Insertable<Tables['users']>): Pro
 
 /** Adds a user; undefined if a user of any organization has its e-mail address. */
 export async function insertUnknownUser(db: Db, user: Insertable<Tables['users']>): Promise<StoredUser | undefined> {
-  return db
+  const row = await db
     .insertInto('users')
     .values(user)
     .onConflict((conflict) => conflict.column('email').doNothing())
     .returning(columns)
     .executeTakeFirst();
+  if (row && row.networks !== null) await noteLimits(db);
+  return row && toUser(row);
 }
 
 /** A user in a list, with its subject at the issuer; null for a user that only has a password. */
@@ -48,18 +53,23 @@ export async function listUsers(db: Db, organizationId: number, slice: Slice): P
     )
     .where('organization_id', '=', organizationId);
   const page = await readPage(db, list, slice);
-  return mapPage(page, ({ factors: count, ...user }) => ({ ...user, has_second_factor: Number(count) > 0 }));
+  return mapPage(page, ({ factors: count, subject, ...row }) => ({
+    ...toUser(row),
+    subject,
+    has_second_factor: Number(count) > 0,
+  }));
 }
 
 /** Finds and locks a user. Other transactions that lock or delete the user wait. */
 export async function lockUser(db: Db, organizationId: number, id: number): Promise<StoredUser | undefined> {
-  return db
+  const row = await db
     .selectFrom('users')
     .select(columns)
     .where('id', '=', id)
     .where('organization_id', '=', organizationId)
     .$if(locksRows(db), (query) => query.forNoKeyUpdate())
     .executeTakeFirst();
+  return row && toUser(row);
 }
 
 /** Locks a user like {@link lockUser}, of any organization. */
@@ -77,13 +87,14 @@ export async function lockUserById(
 
 /** Locks a user like {@link lockUser}, if the user's password still has this hash. */
 export async function lockUserWithPassword(db: Db, id: number, passwordHash: string): Promise<StoredUser | undefined> {
-  return db
+  const row = await db
     .selectFrom('users')
     .select(columns)
     .where('id', '=', id)
     .where('password_hash', '=', passwordHash)
     .$if(locksRows(db), (query) => query.forNoKeyUpdate())
     .executeTakeFirst();
+  return row && toUser(row);
 }
 
 export async function hasPassword(db: Db, id: number): Promise<boolean> {
@@ -132,8 +143,20 @@ export async function setEmailIfFree(db: Db, id: number, email: string): Promise
   return set !== undefined;
 }
 
-export async function setRole(db: Db, id: number, role: Role): Promise<StoredUser> {
-  return db.updateTable('users').set({ role }).where('id', '=', id).returning(columns).executeTakeFirstOrThrow();
+export interface Rights {
+  readonly role: Role;
+  readonly networks: NetworkLimit;
+}
+
+export async function setRights(db: Db, id: number, { role, networks }: Rights): Promise<StoredUser> {
+  const row = await db
+    .updateTable('users')
+    .set({ role, networks: formatLimit(networks) })
+    .where('id', '=', id)
+    .returning(columns)
+    .executeTakeFirstOrThrow();
+  await noteLimits(db);
+  return toUser(row);
 }
 
 /** Locks an organization. Other transactions that lock it wait until this one ends. */
@@ -168,6 +191,7 @@ export async function findUserById(
 export async function deleteUser(db: Db, organizationId: number, id: number): Promise<void> {
   await deleteFactors(db, id);
   await db.deleteFrom('users').where('id', '=', id).where('organization_id', '=', organizationId).execute();
+  await noteLimits(db);
 }
 
 /** A user with the fields of a password check. */
@@ -189,17 +213,36 @@ export async function findUserByEmail(db: Db, email: string): Promise<UserWithPa
   return user && { ...user, password_hash: user.password_hash === noPassword ? null : user.password_hash };
 }
 
-export async function findUser(db: Db, organizationId: number, id: number): Promise<Profile | undefined> {
+export async function findUser(db: Db, organizationId: number, id: number): Promise<(Profile & Rights) | undefined> {
   const row = await db
     .selectFrom('users')
     .innerJoin('organizations', 'organizations.id', 'users.organization_id')
-    .select(['users.id', 'users.email', 'users.role', 'organizations.id as organizationId', 'organizations.name'])
+    .select(['users.id', 'users.email', 'users.role', 'users.networks'])
+    .select(['organizations.id as organizationId', 'organizations.name'])
     .where('users.id', '=', id)
     .where('organizations.id', '=', organizationId)
     .executeTakeFirst();
   if (!row) return undefined;
   const { organizationId: owner, name, ...user } = row;
-  return { ...user, organization: { id: owner, name } };
+  return { ...user, networks: limitOfUser(user), organization: { id: owner, name } };
 }
 
-const columns = ['id', 'email', 'role', 'created_at'] as const;
+/** The migration with which a version has limits. */
+const limitsMigration = '0037-network-limits';
+
+/**
+ * Must follow each change of users or tokens that have or had a limit: a version without limits
+ * does not start while there are any.
+ */
+export async function noteLimits(db: Db): Promise<void> {
+  const user = db.selectFrom('users').select('id').where('networks', 'is not', null).where('role', '<>', 'owner');
+  const token = db.selectFrom('personal_tokens').select('id').where('networks', 'is not', null);
+  const first = (await user.limit(1).executeTakeFirst()) ?? (await token.limit(1).executeTakeFirst());
+  await requireVersion(db, limitsMigration, first !== undefined);
+}
+
+const columns = ['id', 'email', 'role', 'created_at', 'networks'] as const;
+
+function toUser(row: Pick<Selectable<Tables['users']>, (typeof columns)[number]>): StoredUser {
+  return { ...row, networks: limitOfUser(row) };
+}

@@ -548,6 +548,10 @@ export const migrations: Readonly<Record<string, Migration>> = {
     for (const table of ['peers', 'enrollment_keys'])
       await db.schema.createIndex(`${table}_user_id`).on(table).column('user_id').execute();
   },
+  '0037-network-limits': async (db) => {
+    for (const table of ['users', 'personal_tokens'])
+      await db.schema.alterTable(table).addColumn('networks', 'text').execute();
+  },
 };
 
 /** The tables whose lists are read in pages, with the column of the owner of a list. */

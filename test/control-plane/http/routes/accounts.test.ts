@@ -397,7 +397,7 @@ describe('the role of a user', () => {
     const changed = await setRole(token, id, 'member');
     expect([changed.status, changed.body.data]).toEqual([
       200,
-      { id, email, role: 'member', created_at: expect.any(String) },
+      { id, email, role: 'member', created_at: expect.any(String), networks: null },
     ]);
     expect(await newest()).toMatchObject({
       action: 'user.update',

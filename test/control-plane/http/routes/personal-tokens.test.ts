@@ -33,6 +33,7 @@ test('a token is shown once, speaks for its user, is listed without its value, a
     created_at: plane.clock.now().toISOString(),
     expires_at: null,
     last_used_at: null,
+    networks: null,
   };
   expect(body.data).toEqual({ ...listed, access_token: expect.stringMatching(/^cpt_[\w-]{43}$/) });
   expect(await list(session)).toEqual([listed]);

@@ -716,11 +716,11 @@ test('a version without second factors does not start while a user has one', asy
     const added = await call('POST', '/api/auth/factors', { challenge, name: 'phone', code });
     return added.body.data.factor.id;
   };
-  const earlier = Object.fromEntries(Object.entries(migrations).filter(([name]) => name < '0034'));
+  const earlier = Object.fromEntries(Object.entries(migrations).filter(([name]) => name < '0035'));
   const start = () => withDatabase(own.dataDir, (db) => migrate(db, earlier, neededMigration));
   await start();
   const id = await add();
-  await expect(start()).rejects.toThrow(new NewerDatabase('0034-second-factors'));
+  await expect(start()).rejects.toThrow(new NewerDatabase('0035-second-factors'));
   await call('DELETE', `/api/auth/factors/${id}`);
   await start();
   await add();

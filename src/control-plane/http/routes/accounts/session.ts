@@ -63,7 +63,7 @@ export function addSessionRoutes(app: App, context: Context, limitFailures: Fail
   app.route({
     method: 'GET',
     url: '/api/auth/me',
-    config: { access: readers },
+    config: { access: readers, appliesLimit: true },
     schema: {
       operationId: 'readProfile',
       summary: 'The user or the peer of the token',
@@ -75,7 +75,7 @@ export function addSessionRoutes(app: App, context: Context, limitFailures: Fail
   app.route({
     method: 'POST',
     url: '/api/auth/logout',
-    config: { access: readers },
+    config: { access: readers, appliesLimit: true },
     schema: {
       operationId: 'logout',
       summary: 'Revoke the token that makes the call',

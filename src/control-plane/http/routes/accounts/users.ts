@@ -14,7 +14,7 @@ import {
   deleteUser,
   endSessionsOf,
   listUsers,
-  lowersRole,
+  lowersRights,
 } from '../../../service/accounts/users.ts';
 import type { Context } from '../../../service/context.ts';
 import { type App, userOf } from '../../app.ts';
@@ -61,8 +61,8 @@ export function addUserRoutes(app: App, context: Context, sendPage: SendPage, li
       response: { 201: reply(User) },
     },
     handler: async (request, response) => {
-      const { email, password, role, current_password: own } = request.body;
-      const fields = { email, password: new Secret(password), role, own };
+      const { email, password, role, networks = null, current_password: own } = request.body;
+      const fields = { email, password: new Secret(password), role, networks, own };
       const create = () => createUser(context, userOf(request), fields);
       const user = await (own === undefined ? create() : limitFailures(request, 'password', create));
       return response.code(201).send({ data: user });
@@ -75,15 +75,15 @@ export function addUserRoutes(app: App, context: Context, sendPage: SendPage, li
     config: {
       access: owners,
       isRemoval: (request) =>
-        lowersRole(context, userOf(request), UserPath.parse(request.params).user, ChangeUser.parse(request.body)),
+        lowersRights(context, userOf(request), UserPath.parse(request.params).user, ChangeUser.parse(request.body)),
     },
     schema: {
       operationId: 'changeUser',
-      summary: 'Change the role of a user',
+      summary: 'Change the role of a user, or the networks to which it is limited',
       description:
-        'It applies from the next request of the user on. The last owner keeps the role. Raising a role requires a session, and current_password ' +
-        'where the login of that session is more than 5 minutes ago. The usable enrolment keys of a user that becomes a viewer are revoked, ' +
-        'unless keep_keys is set.',
+        'It applies from the next request of the user on. The last owner keeps the role. A higher role and more networks require a session, and ' +
+        'current_password where the login of that session is more than 5 minutes ago. The usable enrolment keys of a user that becomes a viewer ' +
+        'are revoked, and those of networks that a user loses, unless keep_keys is set.',
       params: UserPath,
       body: ChangeUser,
       response: { 200: reply(ChangedUser), 404: Refusal },
