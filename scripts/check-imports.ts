@@ -445,6 +445,7 @@ const TABLE: readonly Rule[] = [
     files: 'src/console/',
     may: [
       'src/console/',
+      'src/core/crypto/fingerprint.ts',
       'src/core/errors/printable.ts',
       'src/core/events/',
       'src/core/export/device-profile.ts',

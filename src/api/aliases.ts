@@ -18,6 +18,7 @@ export const aliases = {
     spread: ['spread'],
     routeDns: ['route_dns'],
     selfEnroll: ['self_enroll'],
+    approval: ['approval'],
     rules: ['rules'],
     vpnType: ['vpn_type', 'vpnType'],
     revision: ['revision'],

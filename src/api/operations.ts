@@ -154,6 +154,10 @@ export const operations = {
     reply: decodeChangedPeer,
     remedies: unlessAbsent('cpn peer list', 'change peers'),
   }),
+  approvePeer: post(`${peers}/{peer}/approve`, 'approving peer {peer} of network {network}', {
+    reply: decodeChangedPeer,
+    remedies: unlessAbsent('cpn peer list', 'approve peers'),
+  }),
   /** A missing peer is a Refused 404: the id may be a slip. */
   removePeer: remove(`${peers}/{peer}`, 'removing peer {peer} of network {network}'),
 

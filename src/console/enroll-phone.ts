@@ -77,7 +77,10 @@ export async function repeat(attempt: PhoneEnrolment): Promise<Phone> {
     const headers = { 'idempotency-key': idempotencyKey };
     const reply = await send('POST', 'api/networks/enroll', { body, headers });
     const { data }: { data: Enrollment } = await reply.json();
-    return toPhone(data, toBase64(keyPair.secretKey), connector);
+    // The reply to a phone that waits for approval has no other peer.
+    const isWaiting = data.peer.awaiting_approval !== undefined;
+    const whole = isWaiting ? { ...data, network: { ...network, peers: [...network.peers, data.peer] } } : data;
+    return toPhone(whole, toBase64(keyPair.secretKey), connector);
   } catch (error) {
     if (!(error instanceof ApiError) || isOutcomeUnknown(error)) throw new OutcomeUnknown(attempt);
     // Best effort: the key expires within the hour.

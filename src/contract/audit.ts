@@ -6,7 +6,7 @@ export const auditActions = [
   ...(['network.create', 'network.update', 'network.delete'] as const),
   ...(['rules.update', 'rules.confirm', 'rules.restore', 'key.create', 'key.revoke'] as const),
   ...(['peer.enroll', 'peer.replace', 'peer.update', 'peer.suspend', 'peer.resume', 'peer.expire'] as const),
-  ...(['peer.self_enroll'] as const),
+  ...(['peer.self_enroll', 'peer.approve'] as const),
   ...(['peer.delete', 'user.create', 'user.update', 'user.delete', 'user.link', 'user.unlink'] as const),
   ...(['password.change', 'password.refused', 'password.reset', 'session.revoke'] as const),
   ...(['factor.add', 'factor.remove', 'factor.recovery_used', 'recovery_codes.create'] as const),

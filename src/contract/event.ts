@@ -4,6 +4,7 @@ import { identifier, instant, nameShown } from './text.ts';
 export const EventType = z
   .enum([
     'peer.enrolled',
+    'peer.awaiting_approval',
     'peer.removed',
     'peer.online',
     'peer.offline',

@@ -135,6 +135,12 @@ export const CreateNetwork = z
   .meta({ id: 'CreateNetwork' });
 export type CreateNetwork = z.infer<typeof CreateNetwork>;
 
+/** Whether an administrator approves new peers. */
+export const Approval = z.enum(['required', 'off']);
+export type Approval = z.infer<typeof Approval>;
+const approvalUse =
+  'required: a new peer waits until an owner or admin approves it. Peers of the network stay in it, and off approves no peer that waits.';
+
 const maxAge = z.int().min(300).max(31_536_000);
 const maxAgeUse =
   'Seconds for which a connector may use a map that the control plane does not confirm again; past it, the connector relays and serves nothing.';
@@ -168,6 +174,7 @@ export const ChangeNetwork = z
       .meta({
         description: `${selfEnrollUse} Null for no user. Only owners and admins set it. Roles and limit are for new devices; reauth_hours is for all own devices.`,
       }),
+    approval: Approval.optional().meta({ description: `${approvalUse} Only owners and admins set it.` }),
   })
   .meta({ id: 'ChangeNetwork' });
 export type ChangeNetwork = z.infer<typeof ChangeNetwork>;
@@ -192,6 +199,7 @@ export const NetworkSummary = z
       .meta({ description: `${spreadUse} Absent means false.` }),
     route_dns: RouteDnsList.optional().meta({ description: `${routeDnsUse} Absent without any.` }),
     self_enroll: SelfEnroll.optional().meta({ description: `${selfEnrollUse} Absent for no user.` }),
+    approval: Approval.optional().meta({ description: `${approvalUse} Absent means off.` }),
   })
   .meta({ id: 'NetworkSummary' });
 export type NetworkSummary = z.infer<typeof NetworkSummary>;

@@ -30,9 +30,9 @@ export const OwnDevice = z
     network: z.object({ id: identifier, name: nameShown }),
     address: z.ipv4(),
     created_at: instant,
-    state: z.enum(['active', 'suspended', 'expired']).meta({
+    state: z.enum(['active', 'waiting', 'suspended', 'expired']).meta({
       description:
-        'An admin resumes a suspended device. The next login brings back an expired one that has reauth_hours.',
+        'An admin approves a waiting device, and resumes a suspended one. The next login brings back an expired one that has reauth_hours.',
     }),
     expires_at: instant.nullable(),
     reauth_hours: z.int().min(1).nullable().meta({

@@ -192,11 +192,15 @@ export const Peer = z
     priority: Priority.optional().meta({ description: `${rank} Absent means 0.` }),
     suspended_at: instant
       .optional()
-      .meta({ description: 'Of a peer that is suspended; the map of a network has none.' }),
+      .meta({ description: 'Of a peer that is suspended, or waits for approval; the map of a network has none.' }),
     expires_at: instant.optional().meta({ description: 'When the peer expires, or did. Absent means never.' }),
     reauth_hours: z.int().min(1).optional().meta({
       description:
         'Of the own device of a user: each login of that user moves expires_at to so many hours later. Absent if logins do not move it.',
+    }),
+    awaiting_approval: instant.optional().meta({
+      description:
+        'Since when the peer waits for the approval of its identity_key, or of its public_key if it has none. Until then it is in no map but the one that it reads itself, which has no other peer.',
     }),
     via: z.enum(['connectors']).optional().meta({
       description:

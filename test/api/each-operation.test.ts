@@ -98,6 +98,10 @@ const rows: Readonly<Record<Name, Row>> = {
     ...{ request: `POST ${network}/own-devices`, absent: cannot('enrol own devices') },
   },
   updatePeer: { input: [net, peer, {}], data: peerBody(1), request: `PATCH ${peers}`, absent: cannot('change peers') },
+  approvePeer: {
+    ...{ input: [net, peer], data: peerBody(1), request: `POST ${peers}/approve` },
+    absent: cannot('approve peers'),
+  },
   removePeer: { input: [net, peer], data: null, request: `DELETE ${peers}`, absent: ids('network list') },
   readHealth: {
     ...{ input: [net], data: { peers: [] }, request: `GET ${network}/health` },

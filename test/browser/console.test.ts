@@ -492,6 +492,28 @@ test('a peer is found, renamed, suspended, resumed and removed', async () => {
   await page.getByText('0 of 1 peers').waitFor();
 });
 
+test('a peer that waits is approved after a look at its fingerprint, and is in no bulk action that resumes', async () => {
+  const network = await addNetwork();
+  const approval = { token: plane.token, body: { approval: 'required' } };
+  expect((await plane.call('PATCH', `/api/networks/${network}`, approval)).status).toBe(200);
+  await addPeer(network, { name: 'laptop', public_key: `${'A'.repeat(42)}8=` });
+  const page = await openLoggedIn(plane, `#/networks/${network}/peers`);
+  const laptop = row(page, 'laptop');
+  await laptop.getByText('waits since just now').waitFor();
+  await page.getByLabel('Select laptop').check();
+  const bulk = page.getByRole('toolbar', { name: 'Selected peers' });
+  await bulk.getByRole('button', { name: 'Remove' }).waitFor();
+  expect(await bulk.getByRole('button', { name: 'Resume' }).count()).toBe(0);
+  await page.getByRole('link', { name: 'laptop' }).click();
+  await page.getByText('It waits for the approval of an owner or admin.').waitFor();
+  await page.getByRole('button', { name: 'Approve laptop' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText(Array(8).fill('0000').join(' ')).waitFor();
+  await dialog.getByRole('button', { name: 'Approve' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  await page.getByText('It waits for the approval').waitFor({ state: 'detached' });
+});
+
 test('peers are sorted, filtered and searched, and the view survives a reload and the way back', async () => {
   const network = await addNetwork();
   for (const name of ['Zoë', 'web-1', 'edge-1']) {

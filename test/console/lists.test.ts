@@ -48,6 +48,7 @@ describe('the list of peers', () => {
     [{ expires_at: later(1) }, 'online', 'online'],
     [{ expires_at: at }, 'online', 'expired'],
     [{ expires_at: later(-1) }, 'offline', 'expired'],
+    [{ suspended_at: later(-1), awaiting_approval: later(-1) }, 'online', 'waiting'],
     [{ suspended_at: later(-1) }, 'online', 'suspended'],
     [{ suspended_at: later(-1), expires_at: later(-1) }, 'online', 'suspended'],
   ])('has a peer with %j that is %j as %s', (fields, state, listed) => {
@@ -63,7 +64,7 @@ describe('the list of peers', () => {
       ...sortNames.flatMap((sort) => [{ sort }, { sort, isDescending: true }]),
     ];
     for (const fields of words) expect(readView(writeView({ ...view, ...fields }))).toEqual({ ...view, ...fields });
-    expect(listedStates.toSorted()).toEqual(['expired', 'offline', 'online', 'suspended', 'unknown']);
+    expect(listedStates.toSorted()).toEqual(['expired', 'offline', 'online', 'suspended', 'unknown', 'waiting']);
   });
 
   test('is ordered by what needs attention, and by id where that is alike', () => {

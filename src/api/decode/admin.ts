@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import type { CreateEnrollmentKey, EnrollmentKey, NewEnrollmentKey } from '../../contract/enrollment-key.ts';
-import { type NetworkSummary as NetworkSummaryReply, RouteDns, SelfEnroll } from '../../contract/network.ts';
+import { Approval, type NetworkSummary as NetworkSummaryReply, RouteDns, SelfEnroll } from '../../contract/network.ts';
 import { ListedPeer, PeerType } from '../../contract/peer.ts';
+import { fingerprintOf } from '../../core/crypto/fingerprint.ts';
 import { parsePeerKey } from '../../core/crypto/keys.ts';
 import type { Secret } from '../../core/crypto/secret.ts';
 import type { ConnectorProfile } from '../../core/export/device-profile.ts';
@@ -26,6 +27,8 @@ export type NetworkSummary = WithGaps<Named<NetworkSummaryReply>, 'revision'>;
 export type NetworkPeer = WithGaps<Omit<ListedPeer, 'id' | 'profile'>, 'created_at'> & {
   readonly id: PeerId;
   readonly profile?: ConnectorProfile;
+  /** Of a peer that waits for approval: of its identity key, or of its public key without one. */
+  readonly fingerprint?: string;
 };
 export type Network = NetworkSummary & {
   readonly peers: NetworkPeer[];
@@ -168,6 +171,7 @@ function present(peer: Peer, field: Field | null): NetworkPeer {
     ...(peer.withdrawn.length > 0 ? { withdrawn: [...peer.withdrawn] } : {}),
     ...showFields(peer),
     ...(suspended !== null && { suspended_at: suspended }),
+    ...(peer.awaitingApproval !== undefined && { fingerprint: fingerprintOf(peer.identity ?? peer.publicKey) }),
     ...(profile && { profile }),
     ...(user && { user }),
     created_at: field?.find(aliases.peer.createdAt)?.instant() ?? null,
@@ -208,6 +212,7 @@ function decodeSummary(network: Field): NetworkSummary {
   const { id, name, cidr, routes, maxAge, spread } = decodeNetwork(network);
   // Ignores other values: another service may use the word differently.
   const selfEnroll = SelfEnroll.safeParse(network.find(aliases.network.selfEnroll)?.value);
+  const approval = Approval.safeParse(network.find(aliases.network.approval)?.value);
   const routeDns = z.array(RouteDns).safeParse(network.find(aliases.network.routeDns)?.value);
   return {
     id,
@@ -219,6 +224,7 @@ function decodeSummary(network: Field): NetworkSummary {
     revision: network.find(aliases.network.revision)?.integer() ?? null,
     ...(maxAge !== undefined && { map_max_age_seconds: maxAge }),
     ...(spread && { spread }),
+    ...(approval.success && approval.data !== 'off' && { approval: approval.data }),
     ...(routeDns.success && routeDns.data.length > 0 && { route_dns: routeDns.data }),
     ...(selfEnroll.success && { self_enroll: selfEnroll.data }),
   };

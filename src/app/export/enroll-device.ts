@@ -32,6 +32,8 @@ export interface EnrolledDevice extends DeviceTunnel {
   readonly id: PeerId;
   readonly name: string;
   readonly range: Prefix;
+  /** True if an administrator has yet to approve it. */
+  readonly isWaiting: boolean;
 }
 
 export interface DeviceDelivery {
@@ -60,19 +62,25 @@ export async function enrollDevice(tools: Tools, request: DeviceRequest, deliver
   const resolved = await resolveEndpoints(tools, dialled);
   const compose = (map: NetworkMap, peer: Enrolled['peer']): EnrolledDevice => ({
     ...desireDevice({ ...request, map, resolved, keyPair, peer, connector: connector?.id ?? null }),
-    ...{ id: peer.id, name: peer.name, range: map.cidr },
+    ...{ id: peer.id, name: peer.name, range: map.cidr, isWaiting: isWaiting(map, peer) },
   });
   const drafted = compose({ ...known, peers: [...known.peers, draft] }, draft);
   await delivery.check(drafted);
   const { map, peer } = await enroll(tools, request, keyPair, drafted.profile);
   try {
     // The service keeps the routes that it was sent.
-    const sent = drafted.profile === null ? map : { ...map, routes: known.routes };
+    const whole = isWaiting(map, peer) ? { ...known, peers: [...known.peers, ...map.peers] } : map;
+    const sent = drafted.profile === null ? whole : { ...whole, routes: known.routes };
     await delivery.handOver(compose(sent, peer));
   } catch (error) {
     await removeEnrolled(tools, request, peer.id);
     throw error;
   }
+}
+
+/** The map of a device that waits for approval has no other peer. */
+function isWaiting({ peers }: NetworkMap, { id }: Enrolled['peer']): boolean {
+  return peers.find((each) => each.id === id)?.awaitingApproval !== undefined;
 }
 
 async function enroll(tools: Tools, request: DeviceRequest, { publicKey }: KeyPair, profile: ConnectorProfile | null) {

@@ -1,6 +1,6 @@
 import { findRouteTo } from '../../core/health/lan-health.ts';
 import { findExpiryWarning } from '../../core/map/expiry.ts';
-import { findOwnPeer } from '../../core/map/own-peer.ts';
+import { findOwnPeer, findWaiting } from '../../core/map/own-peer.ts';
 import { mostDescribed } from '../../core/map/skipped-peers.ts';
 import { routeDnsOf } from '../../core/names/route-dns.ts';
 import { covers } from '../../core/net/cidr.ts';
@@ -38,6 +38,19 @@ export function findSkippedPeers({ membership, interface: link }: Joined, most =
         problem('peer-skipped', { interface: link, peer, name, address, reason }),
       ),
     ...(more > 0 ? [problem('peers-skipped', { interface: link, more })] : []),
+  ];
+}
+
+/** Reports that an administrator has not approved this host. */
+export function findApprovalProblem(state: Joined): Problem[] {
+  const waiting = findWaiting(state);
+  if (waiting === null) return [];
+  const { map, peer } = state.membership;
+  return [
+    problem('awaiting-approval', {
+      ...{ interface: state.interface, network: map.id ?? 'NETWORK', peer: peer.id },
+      ...waiting,
+    }),
   ];
 }
 

@@ -14,7 +14,7 @@ import { findDeletion } from '../reconcile/deleted-network.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
 import { findPortConflict, type PortConflict } from '../reconcile/port-conflict.ts';
 import type { HostTools } from '../tools.ts';
-import { findClones, findExpiryProblem } from './find-problems.ts';
+import { findApprovalProblem, findClones, findExpiryProblem } from './find-problems.ts';
 
 /** Facts of the host that an evaluation lacks. */
 export interface HostFacts {
@@ -59,6 +59,7 @@ export function findStateProblems(
     ...(!enabled && deleted === null && unread === undefined ? [problem('taken-down', facts)] : []),
     ...(listed ? [] : [describeUnlisted(state)]),
     ...(hasInterface ? [] : [problem('interface-missing', { ...facts, ...missing })]),
+    ...findApprovalProblem(state),
     ...findExpiryProblem(state, new Date(now * 1000)),
     ...findClones(state, notes),
     ...(drift === 0 ? [] : [problem('drift', { ...facts, differences: drift })]),

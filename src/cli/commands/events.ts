@@ -19,6 +19,7 @@ const maxId = 9_999_999_999;
 
 const eventTypes = [
   'peer.enrolled',
+  'peer.awaiting_approval',
   'peer.removed',
   'peer.online',
   'peer.offline',

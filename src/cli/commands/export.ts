@@ -131,6 +131,7 @@ async function exportDevice(input: Input, format: Format, recipient: Recipient):
       note(
         `${printable(name)} is peer ${id} of the network, with ${config.address.address}${describeUpdates(connector)}`,
       );
+      if (device.isWaiting) warn(`it waits for approval; to approve it: cpn peer approve ${network.id} ${id}`);
     },
   });
 }

@@ -4,6 +4,7 @@ import { findNetwork, openAdmin } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
 import { confirmByName } from '../input/confirm.ts';
 import { apiFlags, jsonFlag, yesFlag } from '../input/flags.ts';
+import { parseChoice } from '../input/input.ts';
 import { bold, endStep, green, note, print, printJson, progress, warn } from '../output/output.ts';
 import { awaitPending, noteDeletion } from '../output/pending-hosts.ts';
 import { type Command, theNetwork } from '../parse/command.ts';
@@ -38,6 +39,12 @@ export const updateNetwork: Command = {
       kind: 'switch',
       summary: 'spread hosts over equal connectors that masquerade; --no-spread: use the first',
     },
+    approval: {
+      kind: 'text',
+      value: 'required|off',
+      summary: 'whether an owner or admin approves new peers; peers of the network stay in it',
+      choices: ['required', 'off'],
+    },
   },
   examples: [
     'cpn network update office --add-route 192.168.60.0/24',
@@ -45,6 +52,7 @@ export const updateNetwork: Command = {
     'cpn network update office --max-age 24h',
     'cpn network update office --spread',
     'cpn network update office --self-enroll member,viewer --self-enroll-limit 3 --reauth 24h',
+    'cpn network update office --approval required',
     'cpn network update office --route-dns 192.168.50.0/24=192.168.50.53,corp.example',
   ],
   async run(input) {
@@ -55,7 +63,10 @@ export const updateNetwork: Command = {
     const spread = input.choice('spread');
     const route_dns = readRouteDns(input);
     const selfEnroll = readSelfEnroll(input);
+    const given = input.text('approval');
+    const approval = given === undefined ? undefined : parseChoice('--approval', given, ['required', 'off'] as const);
     const changes = {
+      ...(approval !== undefined && { approval }),
       ...(spread !== undefined && { spread }),
       ...(route_dns && { route_dns }),
       ...(name !== undefined && { name }),
@@ -64,7 +75,7 @@ export const updateNetwork: Command = {
     };
     if (Object.keys(changes).length === 0 && routes === null && selfEnroll === undefined) {
       throw new WrongUsage(
-        'there is nothing to change; give --name, --description, --add-route, --remove-route, --route, --no-routes, --route-dns, --max-age, --self-enroll, --reauth or --spread',
+        'there is nothing to change; give --name, --description, --add-route, --remove-route, --route, --no-routes, --route-dns, --max-age, --self-enroll, --reauth, --spread or --approval',
       );
     }
     const service = await openAdmin(input);
@@ -72,6 +83,7 @@ export const updateNetwork: Command = {
     if (spread !== undefined) await requireSpread(service);
     if (route_dns) await requireRouteDns(service);
     if (selfEnroll) await requireSelfEnroll(service);
+    if (approval !== undefined) await requireApproval(service);
     const id = await findNetwork(service, input.argument('network') ?? '');
     if (name !== undefined) await refuseTakenName(service, name, id);
     const routeChanges = await prepareRoutes(service, id, routes, input);
@@ -80,6 +92,7 @@ export const updateNetwork: Command = {
     const network = await service.updateNetwork(id, { ...changes, ...routeChanges, ...own });
     if (input.switch('json')) printJson(network);
     else print(`${green('changed')} network ${bold(printable(network.name))} (${network.id})`);
+    if (approval === 'off') await noteWaiting(service, network);
     return exitCodes.done;
   },
 };
@@ -88,6 +101,19 @@ export const updateNetwork: Command = {
 async function requireSpread(service: AdminService): Promise<void> {
   if (await service.describes('network-spread')) return;
   throw new WrongUsage('this control plane does not spread hosts over connectors; leave out --spread');
+}
+
+/** Peers that wait stay out of the network until they are approved. */
+async function noteWaiting(service: AdminService, { id }: Pick<Network, 'id'>): Promise<void> {
+  const waiting = (await service.listPeersOut(id)).filter(({ awaiting_approval }) => awaiting_approval !== undefined);
+  if (waiting.length > 0)
+    note(`peers that still wait for approval: ${waiting.length}; to approve one: cpn peer approve ${id} PEER`);
+}
+
+/** Refuses if the service does not describe approval: it would ignore the field. */
+async function requireApproval(service: AdminService): Promise<void> {
+  if (await service.describes('network-approval')) return;
+  throw new WrongUsage('this control plane does not approve peers; leave out --approval');
 }
 
 /** Seconds: two reports of the deletion are 30 s apart. */

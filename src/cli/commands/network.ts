@@ -105,6 +105,7 @@ export const showNetwork: Command = {
     if (network.self_enroll) print(`\n${describeSelfEnroll(network.self_enroll)}`);
     if (enforcement !== null) print('\nclosed: what no rule allows is denied; "cpn rules show" shows the rules');
     if (network.spread) print('\nhosts spread over equal connectors that masquerade');
+    if (network.approval === 'required') print('\nan owner or admin approves new peers: cpn peer approve');
     const relay = network.peers.find(({ id }) => id === network.relay);
     if (relay !== undefined) print(`\nrelay between hosts without an endpoint: ${printable(relay.name)}`);
     print(`\n${peerTable(network.peers, health, { outdated, enforcement })}`);

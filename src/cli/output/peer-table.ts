@@ -26,7 +26,7 @@ interface PeerColumn {
   readonly cell: (peer: NetworkPeer) => Cell;
 }
 
-/** Shows observations, priorities, tags, suspensions and expiry only if there are any. */
+/** Shows observations, priorities, tags, fingerprints, states and ends only if there are any. */
 export function peerTable(
   peers: readonly NetworkPeer[],
   health: HealthByPeer,
@@ -79,6 +79,11 @@ export function peerTable(
     },
     { title: 'address', isShown: true, cell: ({ address }) => address },
     { title: 'endpoint', isShown: true, cell: ({ endpoint }) => endpoint ?? '-' },
+    {
+      title: 'fingerprint',
+      isShown: peers.some(({ fingerprint }) => fingerprint !== undefined),
+      cell: ({ fingerprint }) => fingerprint ?? '-',
+    },
     { title: 'public key', isShown: true, cell: ({ public_key }) => public_key },
   ];
   const shown = columns.filter(({ isShown }) => isShown);
@@ -124,7 +129,8 @@ function findPaths(health: HealthByPeer): ReadonlyMap<string, PathState> {
   return findObservedPaths([...(health?.values() ?? [])]);
 }
 
-function outState({ suspended_at, expires_at }: NetworkPeer, now: Date): string | null {
+function outState({ suspended_at, expires_at, awaiting_approval }: NetworkPeer, now: Date): Cell | null {
+  if (awaiting_approval !== undefined) return ['waiting', yellow];
   if (suspended_at !== undefined) return 'suspended';
   return expires_at !== undefined && Date.parse(expires_at) <= now.getTime() ? 'expired' : null;
 }

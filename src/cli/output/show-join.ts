@@ -1,6 +1,7 @@
 import type { JoinReport } from '../../app/join/join.ts';
+import { findApprovalProblem } from '../../app/problems/find-problems.ts';
 import { printable } from '../../core/errors/index.ts';
-import { findOwnPeer } from '../../core/map/own-peer.ts';
+import { findOwnPeer, findWaiting } from '../../core/map/own-peer.ts';
 import { problem, toSentence } from '../../core/problems/problem.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { readDaemon } from '../context.ts';
@@ -11,6 +12,7 @@ export function showJoin(report: JoinReport, json: boolean): void {
   const { state, handshake } = report;
   if (json) {
     printJson(toJson(state, handshake === true));
+    for (const each of findApprovalProblem(state)) warn(toSentence(each));
     for (const each of describeSecrets(report)) warn(each);
     warnOfEndpoint(state);
     return;
@@ -20,7 +22,9 @@ export function showJoin(report: JoinReport, json: boolean): void {
   if (name !== state.enrollment.name) {
     note(`the name ${printable(state.enrollment.name)} is taken in this network; this host is ${printable(name)}`);
   }
-  note(describeHandshake(report));
+  const [waiting] = findApprovalProblem(state);
+  if (waiting !== undefined) warn(toSentence(waiting));
+  else note(describeHandshake(report));
   warnOfEndpoint(state);
 }
 
@@ -52,7 +56,10 @@ async function isDaemonAtWork(input: Input): Promise<boolean> {
   return (await readDaemon(input))?.alive === true;
 }
 
-function toJson({ membership: { map, peer }, interface: link, keyPair }: Joined, handshake: boolean) {
+function toJson(state: Joined, handshake: boolean) {
+  const { membership, interface: link, keyPair } = state;
+  const { map, peer } = membership;
+  const waiting = findWaiting(state);
   return {
     interface: link,
     address: peer.address,
@@ -60,6 +67,7 @@ function toJson({ membership: { map, peer }, interface: link, keyPair }: Joined,
     peer: { id: peer.id, name: peer.name },
     public_key: keyPair.publicKey,
     handshake,
+    ...(waiting && { awaiting_approval: waiting.since, fingerprint: waiting.fingerprint }),
   };
 }
 

@@ -32,6 +32,7 @@ const sources: Readonly<Record<string, () => Promise<Command>>> = {
   'key revoke': async () => (await import('../commands/key.ts')).revokeKey,
   'peer list': async () => (await import('../commands/peer.ts')).listPeers,
   'peer update': async () => (await import('../commands/peer.ts')).updatePeer,
+  'peer approve': async () => (await import('../commands/peer-approval.ts')).approvePeer,
   'peer suspend': async () => (await import('../commands/peer-suspension.ts')).suspendPeer,
   'peer resume': async () => (await import('../commands/peer-suspension.ts')).resumePeer,
   'peer remove': async () => (await import('../commands/peer.ts')).removePeer,

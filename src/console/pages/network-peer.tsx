@@ -4,6 +4,7 @@ import type { Health, PathHealth } from '../../contract/health.ts';
 import type { Network } from '../../contract/network.ts';
 import type { Peer, PeerDetails } from '../../contract/peer.ts';
 import type { PeerTraffic } from '../../contract/traffic.ts';
+import { comparedKeyOf, fingerprintOf } from '../../core/crypto/fingerprint.ts';
 import { healthSource, useLive } from '../live.ts';
 import { explainPeer } from '../logic/matrix/explain-path.ts';
 import { indexReach, listAround, type Reach } from '../logic/matrix/reach.ts';
@@ -71,10 +72,7 @@ function Unlisted({ network, id }: { readonly network: Network; readonly id: num
   return (
     <>
       <h2>{nameOf(peer)}</h2>
-      <p>
-        {peer.suspended_at === undefined ? 'It has expired' : 'It is suspended'}: no host talks to it, and its token is
-        refused.
-      </p>
+      <p>{describeUnlisted(peer)}</p>
       <Facts facts={listFacts(network, peer, peer)} />
       {canEdit() && (
         <div class="actions">
@@ -90,6 +88,13 @@ function Unlisted({ network, id }: { readonly network: Network; readonly id: num
       )}
     </>
   );
+}
+
+function describeUnlisted({ awaiting_approval, suspended_at }: Peer): string {
+  if (awaiting_approval !== undefined)
+    return 'It waits for the approval of an owner or admin. Until then it reaches no other peer.';
+  const why = suspended_at === undefined ? 'It has expired' : 'It is suspended';
+  return `${why}: no host talks to it, and its token is refused.`;
 }
 
 /** Goes to the list after the page's peer was removed, unless the user has left the page. */
@@ -117,7 +122,13 @@ function listFacts(network: Network, peer: Peer, details: PeerDetails | null): r
       </>,
     ],
     ...(peer.tags === undefined ? [] : [['Tags', peer.tags.join(', ')] as const]),
-    ...(peer.suspended_at === undefined
+    ...(peer.awaiting_approval === undefined
+      ? []
+      : [
+          ['Waits since', <Time key="waiting" at={peer.awaiting_approval} />] as const,
+          ['Fingerprint', <code key="fingerprint">{fingerprintOf(comparedKeyOf(peer))}</code>] as const,
+        ]),
+    ...(peer.suspended_at === undefined || peer.awaiting_approval !== undefined
       ? []
       : [['Suspended', <Time key="suspended" at={peer.suspended_at} />] as const]),
     ...(peer.expires_at === undefined ? [] : [['Expires', <Time key="expires" at={peer.expires_at} />] as const]),

@@ -91,6 +91,7 @@ export function OwnDevices(): JSX.Element {
 
 function describeState({ state, reauth_hours }: OwnDevice): string {
   if (state === 'suspended') return 'suspended; an admin resumes it';
+  if (state === 'waiting') return 'waits for the approval of an admin';
   if (state === 'active') return 'active';
   return reauth_hours === null ? 'expired; an admin resumes it' : 'expired until your next login';
 }

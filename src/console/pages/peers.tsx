@@ -201,7 +201,7 @@ function listColumns(
       sort: 'state',
       width: 2,
       cell: ({ state }) => {
-        if (state === 'suspended' || state === 'expired') return state;
+        if (state === 'suspended' || state === 'expired' || state === 'waiting') return state;
         return isJudging ? <Pending /> : <Verdict state={state} />;
       },
     },
@@ -312,12 +312,13 @@ function describeRoutes({ relay }: Network, { id, peer_type, routes, priority = 
 
 /** A peer's label if it differs from its name, its tags, and the end of its membership. */
 function Membership({ peer }: { readonly peer: Peer }): JSX.Element | null {
-  const { suspended_at, expires_at, tags = [] } = peer;
+  const { awaiting_approval, suspended_at, expires_at, tags = [] } = peer;
   const label = labelOf(peer);
   const at = suspended_at ?? expires_at;
   if (label === null && at === undefined && tags.length === 0) return null;
   const isOver = expires_at !== undefined && Date.parse(expires_at) <= now.value;
-  const what = suspended_at !== undefined ? 'suspended' : isOver ? 'expired' : 'expires';
+  const isWaiting = awaiting_approval !== undefined;
+  const what = isWaiting ? 'waits since' : suspended_at !== undefined ? 'suspended' : isOver ? 'expired' : 'expires';
   return (
     <>
       {' '}

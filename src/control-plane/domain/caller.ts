@@ -1,4 +1,5 @@
 import type { NetworkLimit, Role } from '../../contract/auth.ts';
+import type { ChangeNetwork } from '../../contract/network.ts';
 import {
   addressAt,
   covers,
@@ -43,6 +44,8 @@ export interface PeerCaller {
   readonly organizationId: number;
   /** A part of the token's hash: after a restore, another peer may have the same id. */
   readonly tokenMark: number;
+  /** True until an administrator approves the peer. */
+  readonly awaitsApproval: boolean;
   /** When the token expires; null for never. */
   readonly expiresAt: string | null;
   /** The source address of the request. */
@@ -52,10 +55,18 @@ export interface PeerCaller {
 
 export type Caller = UserCaller | PeerCaller;
 
-/** `peer` adds a peer's access to itself. `sessionOnly` refuses personal tokens. */
+/**
+ * `peer` adds a peer's access to itself, and `waiting` that of a peer that waits for approval.
+ * `sessionOnly` refuses personal tokens.
+ */
 export type AccessRule =
   | 'anyone'
-  | { readonly roles: readonly Role[]; readonly peer: boolean; readonly sessionOnly?: boolean };
+  | {
+      readonly roles: readonly Role[];
+      readonly peer: boolean;
+      readonly waiting?: boolean;
+      readonly sessionOnly?: boolean;
+    };
 
 const everyRole: readonly Role[] = ['owner', 'admin', 'member', 'viewer'];
 const editingRoles: readonly Role[] = ['owner', 'admin', 'member'];
@@ -63,8 +74,10 @@ const administeringRoles: readonly Role[] = ['owner', 'admin'];
 
 export const readers = { roles: everyRole, peer: false } satisfies AccessRule;
 export const readersAndPeer = { roles: everyRole, peer: true } satisfies AccessRule;
+export const readersAndWaitingPeer = { ...readersAndPeer, waiting: true } satisfies AccessRule;
 export const editors = { roles: editingRoles, peer: false } satisfies AccessRule;
 export const editorsAndPeer = { roles: editingRoles, peer: true } satisfies AccessRule;
+export const editorsAndWaitingPeer = { ...editorsAndPeer, waiting: true } satisfies AccessRule;
 export const peerOnly = { roles: [], peer: true } satisfies AccessRule;
 export const administrators = { roles: administeringRoles, peer: false } satisfies AccessRule;
 export const administratorsInSession = { ...administrators, sessionOnly: true } satisfies AccessRule;
@@ -76,15 +89,20 @@ export function requireTagger(caller: Caller, tags: readonly string[] | undefine
   return tags === undefined ? caller : { ...caller, access: administrators };
 }
 
-/** A caller whose change lets users enrol own devices: only owners and admins do that. */
-export function requireAdmitter(caller: Caller, selfEnroll: unknown): Caller {
-  return selfEnroll === undefined ? caller : { ...caller, access: administrators };
+/** A caller whose change decides who enters a network: only owners and admins do that. */
+export function requireAdmitter(caller: Caller, { approval, self_enroll }: ChangeNetwork): Caller {
+  return approval === undefined && self_enroll === undefined ? caller : { ...caller, access: administrators };
+}
+
+export function awaitsApproval(): Forbidden {
+  return new Forbidden('this peer waits for approval; an admin approves it with "cpn peer approve"');
 }
 
 /** @throws Forbidden for a caller without access to the operation, NotFound beyond its limit */
 export function checkAccess(caller: Caller, access: Exclude<AccessRule, 'anyone'>): void {
   if (caller.kind === 'peer') {
     if (!access.peer) throw new Forbidden('the token of a peer may read its own network and change or remove itself');
+    if (caller.awaitsApproval && access.waiting !== true) throw awaitsApproval();
     return;
   }
   if (access.roles.length === 0) throw new Forbidden('only the peer itself may do this, with its own token');

@@ -54,7 +54,8 @@ export function authenticate(
     const cached = found && !isExpired(found, context.now()) ? found : null;
     const caller = cached ? { ...cached, address: request.ip, access } : await authenticateRequest(context, request);
     request.caller = caller;
-    if (caller.kind !== 'peer') return;
+    // A peer that waits for approval is not in the cache, so that the approval has effect at once.
+    if (caller.kind !== 'peer' || caller.awaitsApproval) return;
     if (looksUpPeers && !cached) tokenPeers.set(hashOf(context, request), caller);
     const { 'user-agent': userAgent, [instanceHeader]: instance } = request.headers;
     presence.touch(caller, { userAgent, instance: [instance].flat()[0] });

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import type { LongPoll } from '../push/long-poll.ts';
+import type { MapText } from '../push/map-cache.ts';
 import { type Inbox, type MessageBatch, nothing } from '../push/peer-messages.ts';
 import type { ObservedRevision } from '../push/snapshot.ts';
 import { formatETag } from '../push/to-contract.ts';
@@ -26,6 +27,8 @@ export interface ConditionalResult {
   readonly revision: ObservedRevision;
   /** A caller with another revision gets messages only if it states receipts. */
   readonly batch: MessageBatch;
+  /** The map of a peer that waits for approval; absent for every other caller. */
+  readonly waitingMap?: MapText;
 }
 
 /** Waits for a new revision or messages. Null after a 304, or if the caller has disconnected. */
@@ -64,9 +67,9 @@ export function createConditionalRead(
       response.hijack();
       return null;
     }
-    const { revision, isUnchanged } = found;
+    const { revision, isUnchanged, waitingMap } = found;
     const batch = inbox && (isUnchanged || inbox.hasReceipts) ? await inbox.read() : nothing;
-    if (!isUnchanged || batch.messages.length > 0) return { revision, batch };
+    if (!isUnchanged || batch.messages.length > 0) return { revision, batch, ...(waitingMap && { waitingMap }) };
     response.header('etag', formatETag(revision));
     response.code(304).send();
     return null;

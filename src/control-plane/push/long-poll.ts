@@ -1,8 +1,9 @@
-import type { Caller, PeerCaller } from '../domain/caller.ts';
+import { awaitsApproval, type Caller, type PeerCaller } from '../domain/caller.ts';
 import { NotFound, Unauthenticated } from '../errors.ts';
 import type { Revision } from '../store/changes.ts';
 import type { Db } from '../store/tables.ts';
 import type { ChangeNotifier } from './change-notifier.ts';
+import type { MapText } from './map-cache.ts';
 import { createSnapshots, type ObservedRevision, type ReadRevision, type Snapshot } from './snapshot.ts';
 
 export interface PollRequest {
@@ -19,6 +20,8 @@ export interface PollResult {
   readonly revision: ObservedRevision;
   /** The client has this revision, and the wait has ended. */
   readonly isUnchanged: boolean;
+  /** The map of a peer that waits for approval; absent for every other caller. */
+  readonly waitingMap?: MapText;
 }
 
 /** Waits for a new revision or the end of the wait. Null if the client has disconnected. */
@@ -74,5 +77,8 @@ async function checkPeer(
   authenticate: PollRequest['authenticate'],
 ): Promise<void> {
   if (caller.networkId !== id) throw new NotFound('network');
-  if ((await snapshot.peers()).get(caller.peerId) !== caller.tokenMark) await authenticate();
+  if ((await snapshot.peers()).get(caller.peerId) === caller.tokenMark) return;
+  // After a restore, a peer that was approved may wait again: the caller has the old state.
+  const now = await authenticate();
+  if (now.kind === 'peer' && now.awaitsApproval) throw awaitsApproval();
 }

@@ -9,14 +9,15 @@ import { type FieldColumn, listedFieldColumns } from '../store/peer-columns.ts';
 import type { StoredPeer } from '../store/peers/peers.ts';
 
 export function toNetworkSummary(network: StoredNetwork): NetworkSummary {
-  const { id, name, description, range, routes, revision, map_max_age_seconds, spread, route_dns, self_enroll } =
-    network;
+  const { id, name, description, range, routes, revision, map_max_age_seconds, spread, route_dns } = network;
+  const { self_enroll, approval } = network;
   return {
     ...{ id, name, description, private_cidr: range, routes: [...routes], vpn_type: 'wireguard', revision },
     ...(map_max_age_seconds !== null && { map_max_age_seconds }),
     ...(spread && { spread }),
     ...(route_dns.length > 0 && { route_dns: [...route_dns] }),
     ...(self_enroll && { self_enroll }),
+    ...(approval !== 'off' && { approval }),
   };
 }
 

@@ -5,8 +5,9 @@ import { Forbidden } from '../errors.ts';
 import { lockUser } from '../store/accounts/users.ts';
 import type { StoredKey } from '../store/enrollment-keys.ts';
 import { lockOrganizationOf, readNetwork, readOrganizationOf, type StoredNetwork } from '../store/networks.ts';
+import { dropPeer } from '../store/peers/drop-peer.ts';
 import { listNetworksOfUser, listOwnDevices } from '../store/peers/own-devices.ts';
-import { type StoredPeer, updatePeer } from '../store/peers/peers.ts';
+import { isWaiting, type StoredPeer, updatePeer } from '../store/peers/peers.ts';
 import type { Db } from '../store/tables.ts';
 import { type Author, record, system } from './audit.ts';
 import type { Context } from './context.ts';
@@ -44,7 +45,8 @@ export interface Suspending {
 
 /**
  * Suspends the own devices of a user in the networks that it loses. Only an admin resumes them,
- * also if the user returns.
+ * also if the user returns. Removes those that wait for approval: an approval would bring them in.
+ * @returns how many it suspended
  */
 export async function suspendDevicesOf(
   { transaction, revise, append, author, now, because }: Suspending,
@@ -54,12 +56,20 @@ export async function suspendDevicesOf(
   let count = 0;
   for (const id of await listNetworksOfUser(transaction, which)) {
     if (!loses((await readNetwork(transaction, id)).self_enroll, id)) continue;
-    const recordChange = await revise(id);
-    // After the revision, which locks the network.
+    await lockOrganizationOf(transaction, id);
     const devices = await listOwnDevices(transaction, id, which.userId);
-    for (const device of devices.filter(({ suspended_at }) => suspended_at === null)) {
+    const listed = devices.filter(({ suspended_at }) => suspended_at === null);
+    const recordChange = listed.length > 0 ? await revise(id) : null;
+    for (const { id: peer, name, address } of devices.filter(isWaiting)) {
+      await dropPeer(now, transaction, id, peer);
+      const target = { kind: 'peer', id: peer, name } as const;
+      const details = { network: id, address, user: which.email, because };
+      await record(transaction, author, { action: 'peer.delete', target, details });
+      append(id, peerEvent('peer.removed', { id: peer, name }, { reason: 'not_approved' }));
+    }
+    for (const device of listed) {
       const updated = await updatePeer(transaction, id, device.id, { suspended_at: now.toISOString() });
-      await recordChange(device.id);
+      await recordChange?.(device.id);
       const target = { kind: 'peer', id: device.id, name: device.name } as const;
       const { suspended_at } = updated;
       const details = { network: id, suspended_at, user: which.email, because };

@@ -1,14 +1,25 @@
 import { lockOrganizationOf } from '../store/networks.ts';
-import { findNextExpiry, listExpired, listNetworksWithExpired } from '../store/peers/peer-lists.ts';
+import { dropPeer } from '../store/peers/drop-peer.ts';
+import {
+  findNextExpiry,
+  listExpired,
+  listNetworksWithExpired,
+  listNetworksWithUnapproved,
+  listUnapproved,
+} from '../store/peers/peer-lists.ts';
 import { updatePeer } from '../store/peers/peers.ts';
 import { record, system } from './audit.ts';
 import type { Context } from './context.ts';
 import { peerEvent, withRevision } from './with-revision.ts';
 
-/** Removes every expired peer from its map. Returns when the next one expires; null for none. */
+/**
+ * Removes every expired peer from its map, and peers that were not approved. Returns when the next
+ * one expires; null for none.
+ */
 export async function expirePeers(context: Context): Promise<string | null> {
   const now = context.now().toISOString();
   for (const network of await listNetworksWithExpired(context.db, now)) await expireIn(context, network, now);
+  await removeUnapproved(context);
   return findNextExpiry(context.db);
 }
 
@@ -29,6 +40,34 @@ async function expireIn(context: Context, network: number, now: string): Promise
         action: 'peer.expire',
         target: { kind: 'peer', id, name },
         details: { network },
+      });
+    }
+  });
+}
+
+/** A peer without approval is removed after a week. */
+const longestWaitMs = 7 * 86_400_000;
+
+/** Removes peers that waited for a week. */
+async function removeUnapproved(context: Context): Promise<void> {
+  const before = new Date(context.now().getTime() - longestWaitMs).toISOString();
+  for (const network of await listNetworksWithUnapproved(context.db, before))
+    await removeUnapprovedIn(context, network, before);
+}
+
+/** Of several processes on one database, only the first to lock the network finds them. */
+async function removeUnapprovedIn(context: Context, network: number, before: string): Promise<void> {
+  await withRevision(context, async (transaction, _revise, append) => {
+    const organizationId = await lockOrganizationOf(transaction, network);
+    if (organizationId === undefined) return;
+    const author = { organizationId, actor: system, address: null, readTime: context.readTime };
+    for (const { id, name, address } of await listUnapproved(transaction, network, before)) {
+      await dropPeer(context.now(), transaction, network, id);
+      append(network, peerEvent('peer.removed', { id, name }, { reason: 'not_approved' }));
+      await record(transaction, author, {
+        action: 'peer.delete',
+        target: { kind: 'peer', id, name },
+        details: { network, address, reason: 'not_approved' },
       });
     }
   });

@@ -83,12 +83,12 @@ export async function changeNetwork(
   let hasReauth = false;
   const changedNetwork = await withRevision(context, async (transaction, revise, append) => {
     const network = await lockNetwork(transaction, caller, id);
-    const author = await requireAuthor(context, transaction, requireAdmitter(caller, asked.self_enroll));
+    const author = await requireAuthor(context, transaction, requireAdmitter(caller, asked));
     const { routes, route_dns } = readChange(context, network, asked, isPublicSuffix);
     const { name = network.name, description = network.description } = asked;
     const { map_max_age_seconds = network.map_max_age_seconds } = asked;
-    const { spread = network.spread, self_enroll = network.self_enroll } = asked;
-    const changed = { name, description, routes, map_max_age_seconds, spread, route_dns, self_enroll };
+    const { spread = network.spread, self_enroll = network.self_enroll, approval = network.approval } = asked;
+    const changed = { name, description, routes, map_max_age_seconds, spread, route_dns, self_enroll, approval };
     const details = changedFields(network, changed);
     if (Object.keys(details).length === 0) return loadNetwork(transaction, caller, id);
     checkExpectedRoutes('network', network.routes, asked.expected_routes);

@@ -5,20 +5,20 @@ import { checkExpectedRoutes } from '../domain/route-edits.ts';
 import { Forbidden, NotFound } from '../errors.ts';
 import { isServing, readService, toListedPeer, toPeer } from '../push/to-contract.ts';
 import { findKeyOfEntry } from '../store/audit.ts';
-import { returnAddress, type StoredNetwork } from '../store/networks.ts';
+import type { StoredNetwork } from '../store/networks.ts';
 import { mapPage, type Slice, type StoredPage } from '../store/page.ts';
 import { listedFieldColumns } from '../store/peer-columns.ts';
-import { findKeyOfEnrollment, insertFormerIdentity } from '../store/peers/enrollments.ts';
+import { dropPeer } from '../store/peers/drop-peer.ts';
+import { findKeyOfEnrollment } from '../store/peers/enrollments.ts';
 import { keepFormerLabel } from '../store/peers/labels.ts';
 import { listPeerPage } from '../store/peers/peer-lists.ts';
 import * as store from '../store/peers/peers.ts';
-import { keepGoneName } from '../store/rules.ts';
 import { changedFields, record } from './audit.ts';
 import type { Context } from './context.ts';
 import { lockNetwork, requireNetwork } from './networks.ts';
 import { type AttemptCounts, createAttemptCounts } from './peer-change-limit.ts';
 import { checkPeerChange } from './peer-fields.ts';
-import { requireAdminIfClosed, requireAuthor } from './require-author.ts';
+import { requireAdminIfClosed, requireAdminOfApproval, requireAuthor } from './require-author.ts';
 import { changeAction, isUnlisted } from './suspension.ts';
 import { peerEvent, withRevision } from './with-revision.ts';
 
@@ -86,6 +86,8 @@ export async function changePeer(
     if (isAdmitted) await requireAuthor(context, transaction, { ...caller, access: administrators });
     const granted = decisive.flatMap(([field, what]) => (changed[field] === undefined ? [] : what));
     if (isResumed) granted.push('resume a peer');
+    if (changed.public_key !== undefined && network.approval === 'required')
+      await requireAdminOfApproval(context, transaction, caller);
     for (const what of granted.slice(0, 1)) {
       await requireAdminIfClosed(context, transaction, caller, networkId, what);
     }
@@ -226,16 +228,14 @@ export async function removePeer(
     await lockNetwork(transaction, caller, networkId);
     const author = await requireAuthor(context, transaction, caller);
     checkSelf(caller, id);
-    check(await store.findPeer(transaction, networkId, id));
-    const recordChange = await revise(networkId);
-    const removed = await store.deletePeer(transaction, networkId, id);
-    if (!removed) throw new NotFound('peer');
-    await recordChange(id);
-    const { name, address, identity_key } = removed;
-    await keepGoneName(transaction, networkId, { id, name });
-    if (identity_key !== null)
-      await insertFormerIdentity(transaction, networkId, identity_key, context.now().toISOString());
-    await returnAddress(transaction, networkId, address);
+    const peer = await store.findPeer(transaction, networkId, id);
+    check(peer);
+    if (!peer) throw new NotFound('peer');
+    // No map has a peer that waits for approval.
+    const recordChange = store.isWaiting(peer) ? null : await revise(networkId);
+    const { name, address } = peer;
+    await dropPeer(context.now(), transaction, networkId, id);
+    await recordChange?.(id);
     await record(transaction, author, {
       action: 'peer.delete',
       target: { kind: 'peer', id, name },

@@ -1,12 +1,19 @@
 import type { NetworkLimit, Role } from '../../contract/auth.ts';
-import { administrators, type Caller, checkAccess, type PeerCaller, type UserCaller } from '../domain/caller.ts';
+import {
+  administrators,
+  awaitsApproval,
+  type Caller,
+  checkAccess,
+  type PeerCaller,
+  type UserCaller,
+} from '../domain/caller.ts';
 import { intersect } from '../domain/network-limit.ts';
 import { boundSessions } from '../domain/session-limits.ts';
 import { Forbidden, Unauthenticated } from '../errors.ts';
 import { findValidToken } from '../store/accounts/personal-tokens.ts';
 import { findSessionProof } from '../store/accounts/sessions.ts';
 import { lockUser } from '../store/accounts/users.ts';
-import { findPeerById } from '../store/peers/peers.ts';
+import { findPeerById, isWaiting } from '../store/peers/peers.ts';
 import { readMode } from '../store/rules.ts';
 import type { Db } from '../store/tables.ts';
 import type { Author } from './audit.ts';
@@ -73,10 +80,21 @@ export async function requireAdminIfClosed(
   throw new Forbidden(`in a closed network, a ${role} may not ${what}; ask an owner or admin`);
 }
 
-async function requirePeer({ now }: Context, db: Db, { peerId, tokenMark }: PeerCaller): Promise<void> {
-  const peer = await findPeerById(db, peerId);
-  if (peer?.tokenMark !== tokenMark) throw new Unauthenticated(voidCredential);
+/** Refuses members the change of a public key, which replaces the approved host. */
+export async function requireAdminOfApproval(context: Context, transaction: Db, caller: Caller): Promise<void> {
+  if (caller.kind === 'peer') return;
+  const { role } = await requireUser(context, transaction, caller);
+  if (administrators.roles.includes(role)) return;
+  throw new Forbidden(
+    `in a network with approval, a ${role} may not change the public key of a peer; ask an owner or admin`,
+  );
+}
+
+async function requirePeer({ now }: Context, db: Db, caller: PeerCaller): Promise<void> {
+  const peer = await findPeerById(db, caller.peerId);
+  if (peer?.tokenMark !== caller.tokenMark) throw new Unauthenticated(voidCredential);
   refuseUnlisted(peer, now());
+  if (isWaiting(peer) && caller.access.waiting !== true) throw awaitsApproval();
 }
 
 function authorOf({ readTime }: Context, { organizationId, address }: Caller, actor: Author['actor']): Author {

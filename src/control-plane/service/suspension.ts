@@ -2,22 +2,22 @@ import type { ChangePeer } from '../../contract/peer.ts';
 import { InvalidValue } from '../../core/errors/index.ts';
 import type { ReadField } from '../domain/field-rules.ts';
 import { Forbidden } from '../errors.ts';
-import type { StoredPeer } from '../store/peers/peers.ts';
+import { isWaiting, type StoredPeer } from '../store/peers/peers.ts';
 
-type Suspension = Pick<StoredPeer, 'suspended_at' | 'expires_at' | 'reauth_hours'>;
+type Suspension = Pick<StoredPeer, 'suspended_at' | 'expires_at' | 'awaiting_approval' | 'reauth_hours'>;
 
 /** True for a peer that is in no map. */
 export function isUnlisted({ suspended_at, expired }: Pick<StoredPeer, 'suspended_at' | 'expired'>): boolean {
   return suspended_at !== null || expired !== 0;
 }
 
-function isExpired({ expires_at }: Pick<StoredPeer, 'expires_at'>, now: Date): boolean {
+export function isExpired({ expires_at }: Pick<StoredPeer, 'expires_at'>, now: Date): boolean {
   return expires_at !== null && expires_at <= now.toISOString();
 }
 
-/** @throws Forbidden for a suspended or expired peer */
+/** @throws Forbidden for a suspended or expired peer, but not for one that waits for approval */
 export function refuseUnlisted(peer: Suspension, now: Date): void {
-  if (peer.suspended_at !== null) {
+  if (peer.suspended_at !== null && !isWaiting(peer)) {
     throw new Forbidden('this peer is suspended; an admin resumes it with "cpn peer resume"');
   }
   if (isExpired(peer, now)) {
@@ -35,13 +35,17 @@ export function refuseUnlisted(peer: Suspension, now: Date): void {
 export function readSuspension(
   read: ReadField,
   { suspended, expires_at }: ChangePeer,
-  peer: Pick<StoredPeer, 'suspended_at' | 'expires_at' | 'expired' | 'reauth_hours'>,
+  peer: Suspension & Pick<StoredPeer, 'expired'>,
   now: Date,
 ) {
   return {
     suspended_at: read(() => {
       if (suspended === undefined) return peer.suspended_at;
       if (suspended) return peer.suspended_at ?? now.toISOString();
+      if (isWaiting(peer)) {
+        const rule = 'does not approve a peer that waits for approval';
+        throw new InvalidValue('suspended', suspended, rule, 'an owner or admin types "cpn peer approve"');
+      }
       if (expires_at !== undefined || !isExpired(peer, now)) return null;
       throw new InvalidValue(
         'suspended',

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely';
 import type { NetworkLimit } from '../../contract/auth.ts';
-import type { RouteDns, SelfEnroll } from '../../contract/network.ts';
+import type { Approval, RouteDns, SelfEnroll } from '../../contract/network.ts';
 import type { Address, Prefix } from '../../core/net/cidr.ts';
 import { ofRoutes } from '../domain/route-dns.ts';
 import { NotFound } from '../errors.ts';
@@ -22,12 +22,13 @@ export interface StoredNetwork extends Revision {
   readonly spread: boolean;
   readonly route_dns: readonly RouteDns[];
   readonly self_enroll: SelfEnroll | null;
+  readonly approval: Approval;
 }
 
 export type NetworkFields = Partial<
   Pick<
     StoredNetwork,
-    'name' | 'description' | 'routes' | 'map_max_age_seconds' | 'spread' | 'route_dns' | 'self_enroll'
+    'name' | 'description' | 'routes' | 'map_max_age_seconds' | 'spread' | 'route_dns' | 'self_enroll' | 'approval'
   >
 >;
 
@@ -134,7 +135,7 @@ export async function reviseNetwork(
   db: Db,
   id: number,
   nonce: string,
-  { routes, spread, route_dns, self_enroll, ...fields }: NetworkFields = {},
+  { routes, spread, route_dns, self_enroll, approval, ...fields }: NetworkFields = {},
 ): Promise<number | undefined> {
   const row = await db
     .updateTable('networks')
@@ -147,6 +148,7 @@ export async function reviseNetwork(
       ...(spread !== undefined && { spread: spread ? 1 : 0 }),
       ...(route_dns && { route_dns: JSON.stringify(route_dns) }),
       ...(self_enroll !== undefined && { self_enroll: self_enroll && JSON.stringify(self_enroll) }),
+      ...(approval && { approval: approval === 'required' ? 1 : 0 }),
     }))
     .where('id', '=', id)
     .returning('revision')
@@ -216,5 +218,6 @@ function toNetwork(row: Selectable<Tables['networks']>): StoredNetwork {
     // An earlier version that shares the database removes routes without their entries.
     route_dns: ofRoutes(JSON.parse(row.route_dns), routes),
     self_enroll: row.self_enroll === null ? null : JSON.parse(row.self_enroll),
+    approval: row.approval === 1 ? 'required' : 'off',
   };
 }

@@ -31,6 +31,11 @@ export const fieldColumns = {
   expires_at: 'text',
   /** For how many hours each login of its user keeps it; 0 if logins do not move its expiry. */
   reauth_hours: 'number',
+  /**
+   * Since when the peer waits for approval; null if it does not. It is suspended too, so that
+   * earlier versions on the same database keep it out of the map.
+   */
+  awaiting_approval: 'text',
   /** 1 if the host uses the relay of the network. */
   follows_relay: 'boolean',
   /** 1 if the connector states that it masquerades. */

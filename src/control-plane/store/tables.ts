@@ -163,6 +163,8 @@ export interface Tables {
     route_dns: Generated<string>;
     /** Who may enrol own devices, in JSON; null for no user. */
     self_enroll: string | null;
+    /** 1 if an administrator approves new peers, else 0. */
+    approval: Generated<number>;
   };
   /** The rules of a network. A network whose rules were never set has no row, and is open. */
   network_rules: {

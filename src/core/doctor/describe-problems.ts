@@ -59,6 +59,12 @@ function listExamined({ link, network }: ExaminedNames, heard: string | null): r
     },
     { codes: ['address-open'], subject: 'forwarding', checked: `access to the address of ${link}`, well: null },
     {
+      codes: ['awaiting-approval'],
+      subject: 'network',
+      checked: `the approval of this host in ${network}`,
+      well: null,
+    },
+    {
       codes: ['peer-expired', 'expires-soon', 'login-expired', 'login-expires-soon'],
       subject: 'network',
       checked: stay,

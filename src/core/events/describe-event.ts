@@ -3,6 +3,7 @@ import type { PathEnd } from '../../contract/paths.ts';
 
 export const eventTypes: Readonly<Record<EventType, string>> = {
   'peer.enrolled': 'peer enrolled',
+  'peer.awaiting_approval': 'peer awaits approval',
   'peer.removed': 'peer removed',
   'peer.online': 'peer online',
   'peer.offline': 'peer offline',
@@ -36,6 +37,8 @@ export function describeEvent({
   switch (type) {
     case 'peer.enrolled':
       return `${who} joined`;
+    case 'peer.awaiting_approval':
+      return `${who} waits for approval${detail(details, 'fingerprint')}`;
     case 'peer.removed':
       return `${who} left${detail(details, 'reason')}`;
     case 'peer.online':

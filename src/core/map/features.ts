@@ -41,8 +41,10 @@ export type AdminFeature =
   | 'network-map-age'
   | 'network-spread'
   | 'network-route-dns'
+  | 'network-approval'
   | 'network-expected-routes'
   | 'peer-suspension'
+  | 'peer-approval'
   | 'peer-expiry'
   | 'peer-tags'
   | 'key-peer-expiry'
@@ -123,9 +125,11 @@ const adminPlaces: Readonly<Record<AdminFeature, FeaturePath>> = {
   'enroll-profile': { ...enroll, field: 'profile' },
   'network-map-age': { ...changeNetwork, field: 'map_max_age_seconds' },
   'network-spread': { ...changeNetwork, field: 'spread' },
+  'network-approval': { ...changeNetwork, field: 'approval' },
   'network-route-dns': { ...changeNetwork, field: 'route_dns' },
   'network-route-edits': { ...changeNetwork, field: 'add_routes' },
   'network-expected-routes': { ...changeNetwork, field: 'expected_routes' },
+  'peer-approval': { path: '/api/networks/{}/peers/{}/approve', method: 'post' },
   'peer-suspension': { ...changePeer, field: 'suspended' },
   'peer-expiry': { ...changePeer, field: 'expires_at' },
   'peer-tags': { ...changePeer, field: 'tags' },

@@ -1,4 +1,5 @@
-import type { KeyProof } from '../crypto/identity.ts';
+import { fingerprintOf } from '../crypto/fingerprint.ts';
+import type { IdentityKey, KeyProof } from '../crypto/identity.ts';
 import type { KeyPair, PublicKey } from '../crypto/keys.ts';
 import type { NetworkMap, Peer } from './model.ts';
 
@@ -70,4 +71,25 @@ export function listOwnPeer(map: NetworkMap, own: OwnHost, publicKey: PublicKey,
   // No service has this map. Otherwise, a service restored to the revision before the new key would
   // reply that nothing changed.
   return { ...map, revision: null, peers: map.peers.map((peer) => (peer === self ? listed : peer)) };
+}
+
+/** A host's wait for the approval of an administrator, who compares the fingerprint. */
+export interface Waiting {
+  /** ISO 8601. */
+  readonly since: string;
+  /** Of the identity key, or of the WireGuard key if the service has no identity of this host. */
+  readonly fingerprint: string;
+}
+
+type WaitingHost = OwnHost & {
+  readonly identity: { readonly key: IdentityKey } | null;
+  readonly membership: NonNullable<OwnHost['membership']> & { readonly map: NetworkMap };
+};
+
+/** Null for a host that does not wait. Takes the key from the host itself, not from the service. */
+export function findWaiting(host: WaitingHost): Waiting | null {
+  const self = findOwnPeer(host.membership.map, host);
+  if (self?.awaitingApproval === undefined) return null;
+  const key = self.identity === undefined || host.identity === null ? host.keyPair.publicKey : host.identity.key;
+  return { since: new Date(self.awaitingApproval).toISOString(), fingerprint: fingerprintOf(key) };
 }

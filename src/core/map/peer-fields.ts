@@ -26,6 +26,8 @@ export const peerFields = {
   expiresAt: { name: 'expires_at', kind: 'instant' },
   /** How many hours each login of its user keeps it. Absent if logins do not move its expiry. */
   reauthHours: { name: 'reauth_hours', kind: 'number' },
+  /** Since when this host waits for approval; only the map that it then reads has it. */
+  awaitingApproval: { name: 'awaiting_approval', kind: 'instant' },
   /** The key with which the host proves its keys. */
   identity: { name: 'identity_key', kind: 'identityKey' },
   /** The host's proof for its public key, once that differs from the key of its enrolment. */

@@ -131,6 +131,14 @@ export const networkEntries = {
     remedy: ({ interface: link, endpoint_port }) => `cpn set ${link} --listen-port ${endpoint_port}`,
     isWarning: false,
   }),
+  'awaiting-approval': entry<{ since: string; network: Id; peer: PeerId; fingerprint: string }>({
+    title: 'this host waits for approval',
+    severity: 'problem',
+    summary: () => 'waits for the approval of an administrator',
+    text: ({ since, fingerprint }) =>
+      `this host waits for the approval of an administrator since ${since}, and reaches no other peer; its fingerprint is ${fingerprint}`,
+    remedy: ({ network, peer }) => `an admin compares the fingerprint and types: cpn peer approve ${network} ${peer}`,
+  }),
   'peer-expired': entry<{ expires_at: string; network: Id; peer: PeerId }>({
     title: 'this host expired',
     severity: 'problem',

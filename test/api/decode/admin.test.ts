@@ -9,6 +9,7 @@ import {
 } from '../../../src/api/decode/admin.ts';
 import { EnrollmentKey } from '../../../src/contract/enrollment-key.ts';
 import { Peer } from '../../../src/contract/peer.ts';
+import { fingerprintOf } from '../../../src/core/crypto/fingerprint.ts';
 import { keyOf, networkBody, peerBody, source, without } from '../samples.ts';
 
 const at = '2026-03-01T12:00:00.000Z';
@@ -38,7 +39,8 @@ const full = {
 
 describe('a peer, for an administrator', () => {
   test('has each field as the control plane lists it, but for what a host proves', () => {
-    const fields = Object.keys(Peer.shape).filter((name) => name !== 'identity_key' && name !== 'key_proof');
+    const others = ['identity_key', 'key_proof', 'awaiting_approval'];
+    const fields = Object.keys(Peer.shape).filter((name) => !others.includes(name));
     expect(Object.keys(full).toSorted()).toEqual(fields.toSorted());
     expect(decodeChangedPeer({ data: full }, source)).toEqual(full);
     expect(decodeListedPeers({ data: [peerBody(1), full] }, source)).toEqual([peerBody(1), full]);
@@ -51,6 +53,11 @@ describe('a peer, for an administrator', () => {
     // Only a peer that dials a connector alone has its profile.
     const expected = name === 'via' ? without(without(full, 'via'), 'profile') : without(full, name);
     expect(decodeChangedPeer(without(full, name), source)).toEqual(expected);
+  });
+
+  test('has the fingerprint of its public key while it waits for approval', () => {
+    const waiting = { ...full, awaiting_approval: at };
+    expect(decodeChangedPeer(waiting, source)).toEqual({ ...waiting, fingerprint: fingerprintOf(full.public_key) });
   });
 
   test('has its user, also a removed one, and none of another form', () => {

@@ -21,7 +21,13 @@ const full = {
   ...{ id: 3, name: 'edge', dns_label: 'edge-1', peer_type: 'connector', public_key: keyOf(3), address: '10.77.0.3' },
   ...{ endpoint: '[2001:db8::1]:51820', routes: ['192.168.10.0/24'], withdrawn: ['10.77.0.0/16'], priority: 7 },
   ...{ identity_key: identity, key_proof: proof, network_secret_tag: 'ab'.repeat(8) },
-  ...{ serving_since: since, expires_at: until, via: 'connectors', profile: { connector: 9 } },
+  ...{
+    serving_since: since,
+    expires_at: until,
+    awaiting_approval: until,
+    via: 'connectors',
+    profile: { connector: 9 },
+  },
   follows_relay: true,
   masquerades: true,
   tags: ['web', 'ops'],
@@ -45,6 +51,7 @@ describe('a peer of a map', () => {
       ...{ identity, proof, secretTag: full.network_secret_tag, via: { connector: 9 }, followsRelay: true },
       ...{ masquerades: true, tags: ['web', 'ops'], enforcesRules: true },
       ...{ servingSince: Date.parse(since), expiresAt: Date.parse(until), reauthHours: 24 },
+      awaitingApproval: Date.parse(until),
     });
   });
 

@@ -191,6 +191,7 @@ describe('cpn network', () => {
     expect(await change({ 'max-age': 'off' })).toEqual([['updateNetwork', 1, { map_max_age_seconds: null }]]);
     expect(await change({ spread: true })).toEqual([['updateNetwork', 1, { spread: true }]]);
     expect(await change({ spread: false })).toEqual([['updateNetwork', 1, { spread: false }]]);
+    expect(await change({ approval: 'required' })).toEqual([['updateNetwork', 1, { approval: 'required' }]]);
     expect(await change({})).toEqual([]);
   });
 

@@ -54,7 +54,14 @@ async function withHosts(
   const key = await makeKey(plane, token, network);
   const add = async (): Promise<PeerCaller> => {
     const { id, name } = (await enroll(plane, key)).body.data.peer;
-    const common = { kind: 'peer', tokenMark: 0, expiresAt: null, access: peerOnly, address: '192.0.2.1' } as const;
+    const common = {
+      kind: 'peer',
+      tokenMark: 0,
+      expiresAt: null,
+      awaitsApproval: false,
+      access: peerOnly,
+      address: '192.0.2.1',
+    } as const;
     return { ...common, peerId: id, name, networkId: network, organizationId: 1 };
   };
   const [one, two] = [await add(), await add()];

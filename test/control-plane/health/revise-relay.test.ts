@@ -50,7 +50,7 @@ test('a report needs an evaluation while the map differs from it, also if the on
     const context = contextOver(db, { clock }, { reportEventLimit: unlimited });
     const caller: PeerCaller = {
       ...{ kind: 'peer', peerId, name: 'host-1', networkId, organizationId, tokenMark: tokenMarkOf(token_hash) },
-      ...{ expiresAt: null, address: '127.0.0.1', access: { roles: [], peer: true } },
+      ...{ expiresAt: null, awaitsApproval: false, address: '127.0.0.1', access: { roles: [], peer: true } },
     };
     const report = (body: object) => storeReport(context, caller, networkId, peerId, body);
     expect([await report({}), await report({ follows_relay: true })]).toEqual([false, true]);

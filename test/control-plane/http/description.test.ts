@@ -127,6 +127,7 @@ const expected: Record<string, { roles: string[]; peer?: true; sessionOnly?: tru
     peer: true,
     replies: ['204', '404', '413', '415', ...refusals],
   },
+  'POST /api/networks/{network}/peers/{peer}/approve': { roles: oa, replies: ['200', '404', '409', ...refusals] },
   'DELETE /api/networks/{network}/peers/{peer}': { roles: oam, peer: true, replies: ['200', '404', ...refusals] },
 };
 

@@ -81,6 +81,7 @@ async function callerOf(db: Kysely<Tables>, network: number, peer: number): Prom
     organizationId: 1,
     tokenMark,
     expiresAt: null,
+    awaitsApproval: false,
     access: peerOnly,
     address: '127.0.0.1',
   };

@@ -18,6 +18,8 @@ const [past, present, future] = [-1, 0, 1].map((ms) => new Date(now.getTime() + 
 ];
 type Listing = Pick<StoredPeer, 'suspended_at' | 'expires_at' | 'expired' | 'reauth_hours'>;
 const listed: Listing = { suspended_at: null, expires_at: null, expired: 0, reauth_hours: 0 };
+/** A peer that needs no approval. */
+const admitted = { awaiting_approval: null };
 const suspended = { ...listed, suspended_at: past };
 const ending = { ...listed, expires_at: future };
 /** Its time is over; the network may not have noticed yet. */
@@ -33,7 +35,7 @@ test.each<[string, Listing, boolean, RegExp | null]>([
   ['one that is both', { ...expired, suspended_at: past }, true, /is suspended/],
 ])('%s is in the map and may call, or not', (_what, peer, unlisted, refusal) => {
   expect(isUnlisted(peer)).toBe(unlisted);
-  const check = () => refuseUnlisted(peer, now);
+  const check = () => refuseUnlisted({ ...peer, ...admitted }, now);
   if (refusal === null) expect(check).not.toThrow();
   else expect(check).toThrow(refusal);
 });
@@ -71,10 +73,21 @@ test.each<[string, Listing, ChangePeer, Listing | string]>([
   ['an end now', listed, { expires_at: present }, 'expires_at'],
   ['an end in the past', ending, { expires_at: past }, 'expires_at'],
 ])('a change with %s', (_what, before, asked, after) => {
-  const read = () => readFields((parse) => readSuspension(parse, asked, before, now));
+  const read = () => readFields((parse) => readSuspension(parse, asked, { ...before, ...admitted }, now));
   if (typeof after !== 'string') return expect(read()).toEqual(after);
   expect(read).toThrow(InvalidRequest);
   expect(read).toThrow(after);
+});
+
+test('a peer that waits for approval is in no map, may call, and is not resumed', () => {
+  const waiting = { ...suspended, awaiting_approval: past };
+  expect(isUnlisted(waiting)).toBe(true);
+  expect(() => refuseUnlisted(waiting, now)).not.toThrow();
+  expect(() => refuseUnlisted({ ...waiting, expires_at: present }, now)).toThrow(/expired on/);
+  const resume = () => readFields((parse) => readSuspension(parse, { suspended: false }, waiting, now));
+  expect(resume).toThrow('suspended');
+  // A version without approval may have resumed it.
+  expect(isUnlisted({ ...waiting, suspended_at: null })).toBe(false);
 });
 
 test.each<[Listing, Listing, string]>([

@@ -177,7 +177,7 @@ test('the peers of a database from before can withdraw too', async () => {
     ];
     for (const table of tables) await db.schema.dropTable(table).execute();
     const indexes = ['peers_expires_at', 'peers_identity_key', 'peers_previous_key', 'peers_label', 'peers_connectors'];
-    indexes.push('peers_user_id', 'enrollment_keys_user_id');
+    indexes.push('peers_awaiting', 'peers_user_id', 'enrollment_keys_user_id');
     for (const index of indexes) await db.schema.dropIndex(index).execute();
     await db.schema.alterTable('users').dropColumn('reset_at').execute();
     for (const column of ['address', 'last_used_at', 'proven_at'])
@@ -190,12 +190,14 @@ test('the peers of a database from before can withdraw too', async () => {
       'spread',
       'route_dns',
       'self_enroll',
+      'approval',
     ])
       await db.schema.alterTable('networks').dropColumn(column).execute();
     for (const column of ['peer_hours', 'peer_types', 'routes', 'tags', 'user_id'])
       await db.schema.alterTable('enrollment_keys').dropColumn(column).execute();
     for (const column of [
       'suspended_at',
+      'awaiting_approval',
       'expires_at',
       'expired',
       'previous_key',

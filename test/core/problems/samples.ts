@@ -20,6 +20,7 @@ export const samples: { readonly [Code in ProblemCode]: FactsOf<Code> } = {
   drift: { ...link, differences: 2 },
   'repair-postponed': { ...link, note: 'mtu was repaired 5 times in ten minutes, and further repairs are delayed' },
   'port-mismatch': { ...link, endpoint: '203.0.113.1:51820', endpoint_port: 51820, listen_port: 49561 },
+  'awaiting-approval': { ...link, since: at, network: 1, peer: 4, fingerprint: 'd4f1 9a3b' },
   'peer-expired': own,
   'expires-soon': { ...own, days: 3 },
   'login-expired': { ...link, expires_at: at, url: service },

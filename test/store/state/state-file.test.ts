@@ -97,7 +97,7 @@ it('is refused without its words where the proxy is none', () => {
 
 it('of a version with fewer fields of peers has the map without its revision, so that the map is read again', () => {
   const text = formatState(state);
-  const older = text.replace(/^ *"fields": 6,\n/m, '').replace(',"via":{"connector":1}', '');
+  const older = text.replace(/^ *"fields": 8,\n/m, '').replace(',"via":{"connector":1}', '');
   expect(older).not.toContain('via');
   expect(parseState(text).membership?.map).toEqual(state.membership?.map);
   const { peers, ...map } = parseState(older).membership?.map ?? {};

@@ -1,4 +1,5 @@
 import {
+  findApprovalProblem,
   findExpiryProblem,
   findForeignRouteProblems,
   findHostsProblem,
@@ -29,6 +30,7 @@ export class ProblemListener implements PassListener {
     if (evaluation === null) return;
     const { state } = evaluation;
     this.#log.update([
+      ...findApprovalProblem(state),
       ...findExpiryProblem(state, this.#tools.now()),
       ...findAccessProblems(evaluation),
       ...findPinProblems(state),

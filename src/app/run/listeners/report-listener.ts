@@ -11,7 +11,7 @@ import {
   withProblem,
 } from '../../../core/health/report/compose-report.ts';
 import { type PeerActivity, trackActivity } from '../../../core/health/report/peer-activity.ts';
-import { ownKeys } from '../../../core/map/own-peer.ts';
+import { findWaiting, ownKeys } from '../../../core/map/own-peer.ts';
 import { identifyRefused, type RefusedConnection } from '../../../core/rules/refused.ts';
 import type { Joined } from '../../../store/state/state.ts';
 import { accessOf, identifyMembership } from '../../access.ts';
@@ -245,7 +245,9 @@ function isOfEachRequest(error: unknown): boolean {
   return error instanceof Unreachable || (error instanceof Refused && [401, 403, 404].includes(error.status));
 }
 
-/** Needs the host's own token: a personal token belongs to a user. */
-function mayReport({ features, membership }: Joined): boolean {
-  return (features?.includes('peer-report') ?? false) && membership.accessToken !== null && membership.map.id !== null;
+/** Needs the host's own token: a personal token belongs to a user. A waiting host is refused. */
+function mayReport(state: Joined): boolean {
+  const { features, membership } = state;
+  const hasAccess = membership.accessToken !== null && membership.map.id !== null;
+  return (features?.includes('peer-report') ?? false) && hasAccess && findWaiting(state) === null;
 }

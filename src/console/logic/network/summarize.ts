@@ -66,7 +66,14 @@ export function hasTrouble({ routes, offline_servers, silent_connectors }: Healt
 }
 
 const telling: readonly EventType[] = [
-  ...(['peer.offline', 'peer.online', 'peer.cloned', 'peer.removed', 'peer.enrolled'] as const),
+  ...([
+    'peer.offline',
+    'peer.online',
+    'peer.cloned',
+    'peer.removed',
+    'peer.enrolled',
+    'peer.awaiting_approval',
+  ] as const),
   ...(['route.failed_over', 'route.dead', 'route.restored', 'relay.changed'] as const),
   ...(['rules.changed', 'rules.restored'] as const),
   ...(['pin.mismatch', 'reconcile.failing', 'reconcile.recovered', 'key.rotated'] as const),

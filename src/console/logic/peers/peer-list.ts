@@ -3,10 +3,10 @@ import type { Peer, PeerType } from '../../../contract/peer.ts';
 import type { Query } from '../page/route.ts';
 import { foldText, peerTypes, searchPeers } from './peer-text.ts';
 
-/** A peer's state in the list. Suspended and expired peers have no verdict: no map lists them. */
-export type ListedState = PeerState | 'suspended' | 'expired';
+/** A peer's state in the list. Peers that no map lists have no verdict. */
+export type ListedState = PeerState | 'waiting' | 'suspended' | 'expired';
 
-export const listedStates: readonly ListedState[] = ['online', 'offline', 'unknown', 'suspended', 'expired'];
+export const listedStates: readonly ListedState[] = ['online', 'offline', 'unknown', 'waiting', 'suspended', 'expired'];
 
 export interface PeerRow {
   readonly peer: Peer;
@@ -63,7 +63,9 @@ export function makeRows(
   });
 }
 
-function readState({ suspended_at, expires_at }: Peer, health: PeerHealth | undefined, now: number): ListedState {
+function readState(peer: Peer, health: PeerHealth | undefined, now: number): ListedState {
+  const { awaiting_approval, suspended_at, expires_at } = peer;
+  if (awaiting_approval !== undefined) return 'waiting';
   if (suspended_at !== undefined) return 'suspended';
   if (expires_at !== undefined && Date.parse(expires_at) <= now) return 'expired';
   return health?.state ?? 'unknown';
@@ -126,7 +128,7 @@ const comparisons: Readonly<Record<SortName, (one: PeerRow, other: PeerRow) => n
   version: byText(({ health }) => health?.version ?? ''),
 };
 
-const attention: readonly ListedState[] = ['offline', 'unknown', 'online', 'suspended', 'expired'];
+const attention: readonly ListedState[] = ['waiting', 'offline', 'unknown', 'online', 'suspended', 'expired'];
 
 const toNumber = (address: string) => address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
 

@@ -39,8 +39,8 @@ export function searchPeers(peers: readonly Peer[], query: string): readonly Pee
 }
 
 function textOf(peer: Peer): string {
-  const { address, endpoint, public_key, peer_type, routes = [], tags = [], suspended_at } = peer;
-  const state = suspended_at === undefined ? '' : 'suspended';
+  const { address, endpoint, public_key, peer_type, routes = [], tags = [], suspended_at, awaiting_approval } = peer;
+  const state = awaiting_approval !== undefined ? 'waiting' : suspended_at === undefined ? '' : 'suspended';
   return foldText(
     [nameOf(peer), address, endpoint, public_key, peerTypes[peer_type], ...routes, ...tags, state].join(' '),
   );

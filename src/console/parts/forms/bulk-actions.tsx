@@ -27,7 +27,7 @@ interface BulkActionsProps {
 
 export function BulkActions({ peers, onOpen, onClear }: BulkActionsProps): JSX.Element {
   const hasListed = peers.some(({ suspended_at }) => suspended_at === undefined);
-  const hasSuspended = peers.some(({ suspended_at }) => suspended_at !== undefined);
+  const hasSuspended = peers.some(isSuspended);
   return (
     <div class="bulk" role="toolbar" aria-label="Selected peers">
       <span>{countPeers(peers.length)} selected</span>
@@ -52,6 +52,11 @@ export function BulkActions({ peers, onOpen, onClear }: BulkActionsProps): JSX.E
       </button>
     </div>
   );
+}
+
+/** Only its own approval brings a waiting peer into the network. */
+function isSuspended({ suspended_at, awaiting_approval }: Peer): boolean {
+  return suspended_at !== undefined && awaiting_approval === undefined;
 }
 
 interface BulkDialogProps {
@@ -81,8 +86,8 @@ const done: Readonly<Record<BulkAction, string>> = {
 export function BulkDialog({ network, peers: selected, action, onClose, onDone }: BulkDialogProps): JSX.Element {
   // The selection that the user saw, even if peers change meanwhile.
   const [peers] = useState(() =>
-    selected.filter(({ suspended_at }) =>
-      action === 'suspend' ? suspended_at === undefined : action === 'resume' ? suspended_at !== undefined : true,
+    selected.filter((peer) =>
+      action === 'suspend' ? peer.suspended_at === undefined : action === 'resume' ? isSuspended(peer) : true,
     ),
   );
   const [days, setDays] = useState('');

@@ -2,6 +2,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Network } from '../../../contract/network.ts';
 import type { ChangePeer, Peer } from '../../../contract/peer.ts';
+import { comparedKeyOf, fingerprintOf } from '../../../core/crypto/fingerprint.ts';
 import { announce } from '../../announcer.ts';
 import { ApiError, call } from '../../client.ts';
 import { changeRoutes, changeTags } from '../../logic/peers/connectors.ts';
@@ -14,7 +15,7 @@ import { Confirm, Dialog } from './dialog.tsx';
 import { Check, Field, Form, useIsShown } from './form.tsx';
 
 export interface OpenedPeer {
-  readonly action: 'change' | 'suspend' | 'remove';
+  readonly action: 'change' | 'approve' | 'suspend' | 'remove';
   readonly peer: Peer;
 }
 
@@ -33,7 +34,9 @@ export function PeerActions({ peer, onOpen }: PeerActionsProps): JSX.Element {
   return (
     <>
       {button('change', 'Change')}
-      {button('suspend', peer.suspended_at === undefined ? 'Suspend' : 'Resume')}
+      {peer.awaiting_approval === undefined
+        ? button('suspend', peer.suspended_at === undefined ? 'Suspend' : 'Resume')
+        : canAdminister() && button('approve', 'Approve')}
       {button('remove', 'Remove')}
     </>
   );
@@ -55,6 +58,7 @@ export function PeerDialog({ network, peer, action, onClose, onDone }: PeerDialo
   };
   const props = { network, peer, close: onClose, done };
   if (action === 'change') return <ChangePeerDialog {...props} />;
+  if (action === 'approve') return <ApproveDialog {...props} />;
   return action === 'suspend' ? <SuspendDialog {...props} /> : <RemoveDialog {...props} />;
 }
 
@@ -166,6 +170,25 @@ function ChangePeerDialog({ network, peer, close, done }: PeerActionProps): JSX.
         )}
       </Form>
     </Dialog>
+  );
+}
+
+function ApproveDialog({ network, peer, close, done }: PeerActionProps): JSX.Element {
+  const run = async () => {
+    await call<Peer>('POST', `api/networks/${network.id}/peers/${peer.id}/approve`);
+    announce(`${peer.name} is approved.`);
+    await done();
+  };
+  return (
+    <Confirm title={`Approve ${peer.name}?`} action="Approve" onConfirm={run} onClose={close}>
+      <p>
+        {peer.identity_key === undefined
+          ? 'This peer proved no identity. The fingerprint of its public key is '
+          : 'The fingerprint of this peer is '}
+        <code>{fingerprintOf(comparedKeyOf(peer))}</code>. Compare it with <code>cpn status</code> on the host.
+      </p>
+      <p>All hosts receive this peer then. To refuse it, remove it.</p>
+    </Confirm>
   );
 }
 

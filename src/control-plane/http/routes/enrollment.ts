@@ -37,7 +37,8 @@ export function addEnrollmentRoute(app: App, context: Context, maps: MapCache, l
         'Current-Networks says, the enrolment replaces that peer for one use of the key: it keeps id, name, address, routes and ' +
         'priority within the limits of the key, and gets the new public_key, type, endpoint and access_token; the old token is revoked. ' +
         'Another public_key than the peer has needs a Peer-Key-Proof later than its last. An identity without a proof replaces nothing, ' +
-        'and is not kept where a peer of the network has it or had it.',
+        'and is not kept where a peer of the network has it or had it, or where peers need approval. There, a new peer has ' +
+        'awaiting_approval, and the network in the reply has no other peer; too many such peers are a 403.',
       body: EnrollRequest,
       // Headers, because a service that does not support them ignores them.
       headers: z.looseObject({
@@ -65,10 +66,10 @@ export function addEnrollmentRoute(app: App, context: Context, maps: MapCache, l
         currentNetworks: headers['current-networks']?.split(', ').map(Number) ?? [],
         currentPeers: headers['current-peers']?.split(', ') ?? [],
       };
-      const { peer, network, token } = await limitFailures(request, request.body.enrollment_token, () =>
+      const { peer, network, waitingMap, token } = await limitFailures(request, request.body.enrollment_token, () =>
         enroll(context, request.body, options, request.ip),
       );
-      const { bytes, revision } = await maps.whole(network);
+      const { bytes, revision } = waitingMap ?? (await maps.whole(network));
       // The network may be large, and the map cache serializes it only once for all.
       response.code(201).type('application/json; charset=utf-8');
       return response.send(

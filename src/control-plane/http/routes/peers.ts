@@ -1,8 +1,9 @@
 import * as z from 'zod';
 import { ChangePeer, ListedPeer, Peer, PeerDetails } from '../../../contract/peer.ts';
 import { page, Refusal, reply } from '../../../contract/reply.ts';
-import { editorsAndPeer, readers, readersAndPeer } from '../../domain/caller.ts';
+import { administrators, editorsAndPeer, editorsAndWaitingPeer, readers, readersAndPeer } from '../../domain/caller.ts';
 import type { Context } from '../../service/context.ts';
+import { approvePeer } from '../../service/enrollment/approval.ts';
 import { changePeer, checkChange, isRemoval, listPeers, readPeer, removePeer } from '../../service/peers.ts';
 import { type App, callerOf } from '../app.ts';
 import { PageQuery, paging, readSlice, type SendPage, toPageReply } from './paging.ts';
@@ -22,7 +23,7 @@ export function addPeerRoutes(app: App, context: Context, sendPage: SendPage): v
       operationId: 'listPeers',
       summary: 'The peers of a network, in pages',
       description: [
-        'For people and their tools: a host reads the whole network, with its revision. People see suspended and expired peers here',
+        'For people and their tools: a host reads the whole network, with its revision. People see suspended, expired and waiting peers here',
         `too, and with suspended=true them alone; the network has none of them. With owned=true people see the own devices of users alone.\n${paging}`,
       ].join('\n'),
       params: NetworkPath,
@@ -84,6 +85,8 @@ export function addPeerRoutes(app: App, context: Context, sendPage: SendPage): v
         'With expected_routes the change is a 409, and nothing is changed, where the connector has other routes by now; a change that is made already is none.',
         'Owners, admins and members suspend a peer with suspended, and set its end with expires_at. A peer that is suspended or has expired',
         'keeps id, name and address. It is in no map, so that other hosts drop it, and its token gets a 403 that names the reason.',
+        'A peer that waits for approval has suspended_at too, and suspended does not approve it. Where approval is required, only owners',
+        'and admins change the public_key of a peer.',
       ].join('\n'),
       params: PeerPath,
       body: ChangePeer,
@@ -96,9 +99,29 @@ export function addPeerRoutes(app: App, context: Context, sendPage: SendPage): v
   });
 
   app.route({
+    method: 'POST',
+    url: '/api/networks/:network/peers/:peer/approve',
+    config: { access: administrators },
+    schema: {
+      operationId: 'approvePeer',
+      summary: 'Approve a peer that waits',
+      description: [
+        'Owners and admins compare its identity_key with the one that the host states, and bring it into the network. A peer that does not',
+        'wait stays as it is, so that a retry is safe. A peer that waited for 7 days is gone. One that expired is a 409.',
+      ].join('\n'),
+      params: PeerPath,
+      response: { 200: reply(Peer), 404: Refusal, 409: Refusal },
+    },
+    handler: async (request) => {
+      const { network, peer } = request.params;
+      return { data: await approvePeer(context, callerOf(request), network, peer) };
+    },
+  });
+
+  app.route({
     method: 'DELETE',
     url: '/api/networks/:network/peers/:peer',
-    config: { access: editorsAndPeer },
+    config: { access: editorsAndWaitingPeer },
     schema: {
       operationId: 'removePeer',
       summary: 'Take a peer out of its network',

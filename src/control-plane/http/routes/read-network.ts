@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { NetworkDelta, NetworkReading, peerMessageKinds } from '../../../contract/network.ts';
 import { Refusal, reply } from '../../../contract/reply.ts';
 import { deltaManipulation } from '../../../core/map/apply-delta.ts';
-import { readersAndPeer } from '../../domain/caller.ts';
+import { readersAndWaitingPeer } from '../../domain/caller.ts';
 import type { Acknowledgements } from '../../health/acknowledgements.ts';
 import type { LostConnections } from '../../health/lost-connections.ts';
 import { createLongPoll } from '../../push/long-poll.ts';
@@ -11,6 +11,7 @@ import type { MapCache } from '../../push/map-cache.ts';
 import type { Inbox, PeerMessages } from '../../push/peer-messages.ts';
 import { addMessages } from '../../push/serialized-network.ts';
 import { formatETag } from '../../push/to-contract.ts';
+import { createWaitingPoll } from '../../push/waiting-poll.ts';
 import type { Context } from '../../service/context.ts';
 import type { Revision } from '../../store/changes.ts';
 import { type App, callerOf } from '../app.ts';
@@ -72,22 +73,26 @@ export function addReadNetworkRoute(
   const acknowledge = (request: FastifyRequest, revision: Revision) => {
     const caller = callerOf(request);
     const isApplied = accepts([request.headers['a-im']].flat().join(), deltaManipulation);
-    if (caller.kind === 'peer' && isApplied) acknowledgements.note(caller, revision.revision);
+    if (caller.kind === 'peer' && !caller.awaitsApproval && isApplied) acknowledgements.note(caller, revision.revision);
   };
   const openInbox = async (request: FastifyRequest, takesDelta: boolean): Promise<Inbox | null> => {
     const caller = callerOf(request);
-    if (caller.kind !== 'peer') return null;
+    if (caller.kind !== 'peer' || caller.awaitsApproval) return null;
     const receipt = request.headers['peer-messages-receipt'];
     if (receipt !== undefined) await messages.acknowledge(caller, `${receipt}`);
     const kinds = peerMessageKinds.filter((kind) => accepts([request.headers['peer-messages']].flat().join(), kind));
     return takesDelta && kinds.length > 0 ? messages.open(caller, { kinds, hasReceipts: receipt !== undefined }) : null;
   };
-  const readConditionally = createConditionalRead(context, createLongPoll(context), acknowledge);
+  const poll = createLongPoll(context);
+  const pollWaiting = createWaitingPoll(context);
+  const pollAny: typeof poll = (caller, ...rest) =>
+    caller.kind === 'peer' && caller.awaitsApproval ? pollWaiting(caller, ...rest) : poll(caller, ...rest);
+  const readConditionally = createConditionalRead(context, pollAny, acknowledge);
 
   app.route({
     method: 'GET',
     url: '/api/networks/:network',
-    config: { access: readersAndPeer, looksUpPeers: true, statesDeletion: true },
+    config: { access: readersAndWaitingPeer, looksUpPeers: true, statesDeletion: true },
     schema: {
       operationId: 'readNetwork',
       summary: 'A network with its peers',
@@ -108,6 +113,8 @@ export function addReadNetworkRoute(
         'are recorded.',
         'With Peer-Messages in addition, a 226 may come before the wait is over: without changes, and with messages for the caller alone.',
         'They come again until a request has their receipt in Peer-Messages-Receipt, or for 15 seconds.',
+        'A peer that waits for approval reads itself alone, with awaiting_approval, and without routes, rules and messages. Its ETag is',
+        'none of the network, so that after the approval the reply is the whole network, and its wait ends at once.',
         'A peer of a deleted network gets a 410 with the id and the nonce of the network, for 90 days and with Network-Deletion; without',
         'that header, and any other caller, a 401 or a 404. Another 410 may come from a proxy, and does not state a deletion.',
         'A reply to a peer of which several hosts make requests has Peer-Cloned-Since, until ten minutes after the last sign of that.',
@@ -127,12 +134,15 @@ export function addReadNetworkRoute(
       const named = request.headers['if-none-match'];
       const since = baseOf(named);
       const takesDelta = since !== null && accepts(request.headers['a-im'], deltaManipulation);
-      if (mayWait(request)) losses.watch(callerOf(request), response.raw);
+      const caller = callerOf(request);
+      const isListed = caller.kind !== 'peer' || !caller.awaitsApproval;
+      if (isListed && mayWait(request)) losses.watch(caller, response.raw);
       const found = await readConditionally(request, response, id, await openInbox(request, takesDelta));
       if (found === null) return response;
       const wanted = { id, revision: found.revision };
-      const delta = takesDelta ? await maps.delta(wanted, since) : null;
-      const { revision, base, bytes } = delta ?? (await maps.whole(wanted, since));
+      const { waitingMap } = found;
+      const delta = takesDelta && !waitingMap ? await maps.delta(wanted, since) : null;
+      const { revision, base, bytes } = waitingMap ?? delta ?? (await maps.whole(wanted, since));
       if (base !== null) acknowledge(request, base);
       // A client compares it with the ETag that it sent, which a proxy may have changed.
       if (base !== null) response.headers({ im: deltaManipulation, 'delta-base': named?.trim() });

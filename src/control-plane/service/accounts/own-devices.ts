@@ -2,7 +2,7 @@ import type { ChangeOwnDevice, OwnDevice } from '../../../contract/own-device.ts
 import type { UserCaller } from '../../domain/caller.ts';
 import { Forbidden, NotFound } from '../../errors.ts';
 import * as store from '../../store/peers/own-devices.ts';
-import type { StoredPeer } from '../../store/peers/peers.ts';
+import { isWaiting, type StoredPeer } from '../../store/peers/peers.ts';
 import { transact } from '../../store/transact.ts';
 import type { Context } from '../context.ts';
 import { changePeer, removePeer } from '../peers.ts';
@@ -17,7 +17,7 @@ export async function listOwnDevices({ db, now }: Context, { userId }: UserCalle
     return {
       ...{ id, name, address, created_at, expires_at },
       network: { id: device.network_id, name: device.network_name },
-      state: suspended_at !== null ? 'suspended' : isExpired ? 'expired' : 'active',
+      state: isWaiting(device) ? 'waiting' : suspended_at !== null ? 'suspended' : isExpired ? 'expired' : 'active',
       reauth_hours: reauth_hours || null,
     };
   });
@@ -40,7 +40,8 @@ export async function renameOwnDevice(
 export async function removeOwnDevice(context: Context, caller: UserCaller, id: number): Promise<void> {
   const network = await findNetwork(context, caller, id);
   await removePeer(context, caller, network, id, (peer) => {
-    if (requireOwn(caller)(peer).suspended_at === null) return;
+    const device = requireOwn(caller)(peer);
+    if (device.suspended_at === null || isWaiting(device)) return;
     throw new Forbidden('this device is suspended; an admin resumes or removes it');
   });
 }

@@ -16,7 +16,7 @@ import {
   recordSessionUse,
 } from '../../store/accounts/sessions.ts';
 import { findOnlyOrganization, findUser, findUserByEmail, lockUserWithPassword } from '../../store/accounts/users.ts';
-import { findPeerCaller } from '../../store/peers/peers.ts';
+import { findPeerCaller, isWaiting } from '../../store/peers/peers.ts';
 import type { Db } from '../../store/tables.ts';
 import { transact } from '../../store/transact.ts';
 import { type AuditedAction, record } from '../audit.ts';
@@ -153,9 +153,8 @@ async function findCaller(context: Context, token: Secret, isUse: boolean) {
   if (isFor(tokenPrefixes.peer)) {
     const found = await findPeerCaller(db, hash);
     if (!found) return undefined;
-    const { caller, suspendedAt: suspended_at, reauthHours: reauth_hours } = found;
-    refuseUnlisted({ suspended_at, expires_at: caller.expiresAt, reauth_hours }, at);
-    return caller;
+    refuseUnlisted(found.peer, at);
+    return { ...found.caller, awaitsApproval: isWaiting(found.peer) };
   }
   if (!isFor(tokenPrefixes.personal)) return findUserInSession(context, hash, isUse);
   const holder = await findTokenHolder(db, hash, at.toISOString());

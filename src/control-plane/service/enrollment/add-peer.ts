@@ -10,21 +10,30 @@ import { insertPeer, type NewPeer, type StoredPeer } from '../../store/peers/pee
 import type { Db } from '../../store/tables.ts';
 import { checkKeyFree } from '../peer-fields.ts';
 import type { Revise } from '../with-revision.ts';
+import { lockForEnrollment, requireRoomToWait } from './approval.ts';
+import { type ClaimedIdentity, chooseIdentity } from './claimed-identity.ts';
 
 export interface Added {
   readonly peer: StoredPeer;
   readonly network: networks.StoredNetwork;
 }
 
-/** Adds the peer at the network's next address. If its name is taken, the name gets a suffix. */
+/**
+ * Adds the peer at the network's next address. If its name is taken, the name gets a suffix. Where
+ * an administrator approves new peers, it waits, and creates no revision: no map has it.
+ */
 export async function addPeer(
   db: Db,
   revise: Revise,
-  asked: Omit<NewPeer, 'address' | 'label' | 'previous_key'>,
+  identity: ClaimedIdentity | null,
+  asked: Omit<NewPeer, 'address' | 'label' | 'previous_key' | 'identity_key'>,
 ): Promise<Added> {
   const id = asked.network_id;
-  const recordChange = await revise(id);
-  const network = await networks.readNetwork(db, id);
+  const found = await lockForEnrollment(db, id);
+  const waits = found.approval === 'required';
+  if (waits) await requireRoomToWait(db, found);
+  const recordChange = waits ? null : await revise(id);
+  const network = waits ? found : await networks.readNetwork(db, id);
   const { range } = network;
   const { endpoint } = asked;
   await checkAll(
@@ -32,7 +41,10 @@ export async function addPeer(
     () => readFields((read) => ({ endpoint: read(() => endpoint && checkEndpointOutside(endpoint, network)) })),
   );
   const name = await findFreeName(db, id, asked.name);
-  const peer = { ...asked, name, label: labelOf(name) || null };
+  const identity_key = await chooseIdentity(db, network, identity);
+  const since = waits ? asked.created_at : null;
+  const waiting = { suspended_at: since, awaiting_approval: since };
+  const peer = { ...asked, identity_key, ...waiting, name, label: labelOf(name) || null };
   for (;;) {
     const next = allocate({ range, ...(await networks.readAddressUse(db, id)) });
     if (!next) throw networkFull(range);
@@ -40,7 +52,7 @@ export async function addPeer(
     // Skips an address that is taken in spite of the records, as after a manual repair.
     const added = await insertPeer(db, { ...peer, address: next.address });
     if (!added) continue;
-    await recordChange(added.id);
+    await recordChange?.(added.id);
     return { peer: added, network };
   }
 }

@@ -8,6 +8,7 @@ import {
 } from '../../../core/crypto/identity.ts';
 import { InvalidValue } from '../../../core/errors/index.ts';
 import { readFields } from '../../domain/field-rules.ts';
+import type { StoredNetwork } from '../../store/networks.ts';
 import { wasIdentityRemoved } from '../../store/peers/enrollments.ts';
 import { findByIdentity } from '../../store/peers/peers.ts';
 import type { Db } from '../../store/tables.ts';
@@ -64,13 +65,17 @@ function readKey(key: string | undefined): IdentityKey | null {
   })).key;
 }
 
-/** The identity to store. Without a proof it is dropped if a peer of the network has or had it. */
+/**
+ * The identity to store. Without a proof it is dropped if a peer of the network has or had it, and
+ * where an administrator approves it: any host can state the fingerprint of another.
+ */
 export async function chooseIdentity(
   db: Db,
-  network: number,
+  { id: network, approval }: StoredNetwork,
   identity: ClaimedIdentity | null,
 ): Promise<string | null> {
   if (identity === null || identity.isProven) return identity?.key ?? null;
+  if (approval === 'required') return null;
   const { key } = identity;
   const isTaken = (await findByIdentity(db, network, key)) || (await wasIdentityRemoved(db, network, key));
   return isTaken ? null : key;

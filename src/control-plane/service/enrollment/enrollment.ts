@@ -7,13 +7,15 @@ import { readFields } from '../../domain/field-rules.ts';
 import { parsePeerEndpoint } from '../../domain/network-rules.ts';
 import { derivePeerToken, hashToken, mintToken, tokenPrefixes } from '../../domain/tokens.ts';
 import { Conflict, Forbidden, PreconditionFailed, Unauthenticated } from '../../errors.ts';
+import type { MapText } from '../../push/map-cache.ts';
 import { nextLogicalTime, type ObservedRevision } from '../../push/snapshot.ts';
 import { toPeer } from '../../push/to-contract.ts';
+import { createWaitingMap, toWaitingPeer } from '../../push/waiting-map.ts';
 import { hasUse, lockKey, type StoredKey, takeUse } from '../../store/enrollment-keys.ts';
 import * as networks from '../../store/networks.ts';
 import { findEnrollment, insertEnrollment } from '../../store/peers/enrollments.ts';
 import { listKeys } from '../../store/peers/peer-lists.ts';
-import { findByIdentity, findPeer, nextServingSince, type StoredPeer } from '../../store/peers/peers.ts';
+import { findByIdentity, findPeer, isWaiting, nextServingSince, type StoredPeer } from '../../store/peers/peers.ts';
 import type { Db } from '../../store/tables.ts';
 import { type Author, record } from '../audit.ts';
 import type { Context } from '../context.ts';
@@ -22,7 +24,8 @@ import { createAttemptCounts } from '../peer-change-limit.ts';
 import { refuseUnlisted } from '../suspension.ts';
 import { peerEvent, withRevision } from '../with-revision.ts';
 import { addPeer } from './add-peer.ts';
-import { chooseIdentity, type IdentityHeaders, readIdentity } from './claimed-identity.ts';
+import { describeWaiting } from './approval.ts';
+import { type IdentityHeaders, readIdentity } from './claimed-identity.ts';
 import { makeProfile } from './device-profile.ts';
 import { readKeyLimits } from './enrollment-keys.ts';
 import { replacePeer } from './replace-peer.ts';
@@ -33,6 +36,8 @@ export interface Enrolled {
   readonly peer: Peer;
   /** The id of its network, and a revision that includes the peer. */
   readonly network: { readonly id: number; readonly revision: ObservedRevision };
+  /** Its map while it waits for approval; null if it does not. */
+  readonly waitingMap: MapText | null;
   readonly token: Secret;
 }
 
@@ -117,12 +122,11 @@ export async function enroll(
     const keyProof = identity?.keyProof ?? null;
     const { peer, network } = own
       ? await replacePeer(db, revise, own, { ...asked, keyProof, routes })
-      : await addPeer(db, revise, {
+      : await addPeer(db, revise, identity, {
           ...asked,
           network_id: key.network_id,
           name: request.name,
           routes: type === 'connector' && routes !== null ? JSON.stringify(routes) : null,
-          identity_key: await chooseIdentity(db, key.network_id, identity),
           key_proof: keyProof && JSON.stringify(keyProof),
           created_at: now,
         });
@@ -134,12 +138,16 @@ export async function enroll(
         ...{ network: key.network_id, address: peer.address, public_key, peer_type, endpoint: peer.endpoint },
         ...(peer.name !== request.name && { name_asked: request.name }),
         ...(peer.expires_at !== null && { expires_at: peer.expires_at }),
+        ...(isWaiting(peer) && { awaiting_approval: peer.awaiting_approval }),
         ...(peer.tags !== null && { tags: JSON.parse(peer.tags) }),
         ...(request.profile && { connector: request.profile.connector }),
       },
     });
-    const reason = own ? 'replaced' : 'enrolled';
-    append(key.network_id, peerEvent('peer.enrolled', peer, { reason, ...(owner && { user: owner.email }) }));
+    const by = owner && { user: owner.email };
+    if (!isWaiting(peer))
+      append(key.network_id, peerEvent('peer.enrolled', peer, { reason: own ? 'replaced' : 'enrolled', ...by }));
+    else if (!own)
+      append(key.network_id, peerEvent('peer.awaiting_approval', peer, { ...describeWaiting(peer), ...by }));
     if (enrollment) await insertEnrollment(db, { ...enrollment, peer_id: peer.id, token_salt: salt });
     counts.add(context.enrollmentLimit.take(key.network_id, true));
     return toEnrolled(network, peer, token);
@@ -197,7 +205,8 @@ export function readEnrollment({ onLoopback }: Context, { public_key, endpoint }
 }
 
 function toEnrolled(network: networks.StoredNetwork, peer: StoredPeer, token: Secret) {
-  return { peer: toPeer(network, peer), network, token };
+  if (!isWaiting(peer)) return { peer: toPeer(network, peer), network, token, waitingMap: null };
+  return { peer: toWaitingPeer(network, peer), network, token, waitingMap: createWaitingMap(network, peer) };
 }
 
 /** Refuses a host that is in the network through another URL, so that it is not a second peer. */

@@ -7,12 +7,13 @@ import { checkAll, readFields } from '../../domain/field-rules.ts';
 import { checkEndpointOutside } from '../../domain/network-rules.ts';
 import { readNetwork } from '../../store/networks.ts';
 import { deleteEnrollment } from '../../store/peers/enrollments.ts';
-import { type NewPeer, type StoredPeer, updatePeer } from '../../store/peers/peers.ts';
+import { isWaiting, type NewPeer, type StoredPeer, updatePeer } from '../../store/peers/peers.ts';
 import { type Statements, saveStatements } from '../../store/statements.ts';
 import type { Db } from '../../store/tables.ts';
 import { checkKeyFree, checkProof } from '../peer-fields.ts';
 import type { Revise } from '../with-revision.ts';
 import type { Added } from './add-peer.ts';
+import { lockForEnrollment } from './approval.ts';
 import { keyProofHeader } from './claimed-identity.ts';
 
 export interface Replacement
@@ -31,7 +32,8 @@ export interface Replacement
 
 /**
  * Gives a peer to the host that proved its identity. Properties that the network assigned stay; the
- * earlier token and enrolment become void. A replayed recording fails: its proof is not newer.
+ * earlier token and enrolment become void. A peer that waits for approval still does. A replayed
+ * recording fails: its proof is not newer.
  */
 export async function replacePeer(
   db: Db,
@@ -40,8 +42,9 @@ export async function replacePeer(
   { keyProof, routes, ...brought }: Replacement,
 ): Promise<Added> {
   const { id, network_id } = peer;
-  const recordChange = await revise(network_id);
-  const network = await readNetwork(db, network_id);
+  const waiting = isWaiting(peer) ? await lockForEnrollment(db, network_id) : null;
+  const recordChange = waiting ? null : await revise(network_id);
+  const network = waiting ?? (await readNetwork(db, network_id));
   const { endpoint, public_key, peer_type } = brought;
   const [, { key_proof }] = await checkAll(
     () => checkKeyFree(db, network_id, public_key, id),
@@ -65,7 +68,7 @@ export async function replacePeer(
   });
   const { follows_relay, enforces_rules } = brought;
   await saveStatements(db, id, { follows_relay, enforces_rules });
-  await recordChange(id);
+  await recordChange?.(id);
   return { peer: replaced, network };
 }
 

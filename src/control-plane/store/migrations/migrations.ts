@@ -552,6 +552,14 @@ export const migrations: Readonly<Record<string, Migration>> = {
     for (const table of ['users', 'personal_tokens'])
       await db.schema.alterTable(table).addColumn('networks', 'text').execute();
   },
+  '0038-approval': async (db) => {
+    await db.schema
+      .alterTable('networks')
+      .addColumn('approval', 'integer', (column) => column.notNull().defaultTo(0))
+      .execute();
+    await db.schema.alterTable('peers').addColumn('awaiting_approval', 'text').execute();
+    await sql`create index peers_awaiting on peers (awaiting_approval) where awaiting_approval is not null`.execute(db);
+  },
 };
 
 /** The tables whose lists are read in pages, with the column of the owner of a list. */

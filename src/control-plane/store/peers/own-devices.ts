@@ -43,7 +43,7 @@ export async function findNetworkOfDevice(db: Db, userId: number, id: number): P
 
 type OwnDevice = Pick<
   StoredPeer,
-  'id' | 'name' | 'address' | 'created_at' | 'suspended_at' | 'expires_at' | 'reauth_hours'
+  'id' | 'name' | 'address' | 'created_at' | 'suspended_at' | 'expires_at' | 'reauth_hours' | 'awaiting_approval'
 > & {
   readonly network_id: number;
   readonly network_name: Selectable<Tables['networks']>['name'];
@@ -55,7 +55,12 @@ export async function listDevicesOf(db: Db, userId: number): Promise<OwnDevice[]
     .selectFrom('peers')
     .innerJoin('networks', 'networks.id', 'peers.network_id')
     .select(['peers.id', 'peers.name', 'peers.address', 'peers.created_at', 'peers.suspended_at', 'peers.expires_at'])
-    .select(['peers.reauth_hours', 'networks.id as network_id', 'networks.name as network_name'])
+    .select([
+      'peers.reauth_hours',
+      'peers.awaiting_approval',
+      'networks.id as network_id',
+      'networks.name as network_name',
+    ])
     .where('peers.user_id', '=', userId)
     .orderBy('peers.id')
     .execute();

@@ -1,5 +1,6 @@
 import { type ExpressionBuilder, type NotNull, sql } from 'kysely';
 import type { Prefix } from '../../../core/net/cidr.ts';
+import { countRows } from '../database.ts';
 import { readPage, type Slice, type StoredPage } from '../page.ts';
 import type { Db, Tables } from '../tables.ts';
 import { peerColumns, type StoredPeer, tokenMarkOf } from './peers.ts';
@@ -157,6 +158,35 @@ export async function listExpired(db: Db, networkId: number, now: string): Promi
 export async function findNextExpiry(db: Db): Promise<string | null> {
   const row = await selectExpiring(db).select('expires_at').orderBy('expires_at').limit(1).executeTakeFirst();
   return row?.expires_at ?? null;
+}
+
+/** Counts the peers of a network that wait for approval. */
+export async function countWaiting(db: Db, networkId: number): Promise<number> {
+  return countRows(selectWaiting(db).where('network_id', '=', networkId));
+}
+
+/** Lists the networks with peers that have waited for approval since before an instant. */
+export async function listNetworksWithUnapproved(db: Db, before: string): Promise<number[]> {
+  const late = selectWaiting(db).where('awaiting_approval', '<', before);
+  const rows = await late.select('network_id').distinct().execute();
+  return rows.map(({ network_id }) => network_id);
+}
+
+export async function listUnapproved(
+  db: Db,
+  networkId: number,
+  before: string,
+): Promise<Pick<StoredPeer, 'id' | 'name' | 'address'>[]> {
+  return selectWaiting(db)
+    .select(['id', 'name', 'address'])
+    .where('network_id', '=', networkId)
+    .where('awaiting_approval', '<', before)
+    .orderBy('id')
+    .execute();
+}
+
+function selectWaiting(db: Db) {
+  return db.selectFrom('peers').where('awaiting_approval', 'is not', null).where('suspended_at', 'is not', null);
 }
 
 function selectExpiring(db: Db) {

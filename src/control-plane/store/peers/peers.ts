@@ -107,36 +107,44 @@ export function tokenMarkOf(tokenHash: string): number {
   return Buffer.from(tokenHash, 'base64url').readUIntBE(0, 6);
 }
 
-/** Finds the peer with this access token, and the instant of its suspension. */
+/** True for a peer that waits for approval. A version without approval may have resumed it. */
+export function isWaiting({
+  suspended_at,
+  awaiting_approval,
+}: Pick<StoredPeer, 'suspended_at' | 'awaiting_approval'>): boolean {
+  return suspended_at !== null && awaiting_approval !== null;
+}
+
+type Admission = Pick<StoredPeer, 'suspended_at' | 'expires_at' | 'awaiting_approval' | 'reauth_hours'>;
+
+/** Finds the peer with this access token, and the fields that invalidate it. */
 export async function findPeerCaller(
   db: Db,
   tokenHash: string,
-): Promise<
-  { caller: Omit<PeerCaller, 'address' | 'access'>; suspendedAt: string | null; reauthHours: number } | undefined
-> {
+): Promise<{ caller: Omit<PeerCaller, 'address' | 'access' | 'awaitsApproval'>; peer: Admission } | undefined> {
   const row = await db
     .selectFrom('peers')
     .innerJoin('networks', 'networks.id', 'peers.network_id')
-    .select(['peers.id as peerId', 'peers.name', 'peers.expires_at as expiresAt', 'peers.suspended_at as suspendedAt'])
-    .select(['peers.reauth_hours as reauthHours'])
+    .select(['peers.id as peerId', 'peers.name', 'expires_at', 'suspended_at', 'awaiting_approval', 'reauth_hours'])
     .select(['networks.id as networkId', 'networks.organization_id as organizationId'])
     .where('peers.token_hash', '=', tokenHash)
     .executeTakeFirst();
   if (!row) return undefined;
-  const { suspendedAt, reauthHours, ...peer } = row;
-  return { caller: { kind: 'peer', ...peer, tokenMark: tokenMarkOf(tokenHash) }, suspendedAt, reauthHours };
+  const { expires_at, suspended_at, awaiting_approval, reauth_hours, ...caller } = row;
+  return {
+    caller: { kind: 'peer', ...caller, expiresAt: expires_at, tokenMark: tokenMarkOf(tokenHash) },
+    peer: { expires_at, suspended_at, awaiting_approval, reauth_hours },
+  };
 }
 
 /** Returns a mark of a peer's token and the fields that invalidate it; undefined if removed. */
 export async function findPeerById(
   db: Db,
   id: number,
-): Promise<
-  (Pick<StoredPeer, 'suspended_at' | 'expires_at' | 'reauth_hours'> & { readonly tokenMark: number }) | undefined
-> {
+): Promise<(Admission & { readonly tokenMark: number }) | undefined> {
   const row = await db
     .selectFrom('peers')
-    .select(['suspended_at', 'expires_at', 'reauth_hours', 'token_hash'])
+    .select(['suspended_at', 'expires_at', 'awaiting_approval', 'reauth_hours', 'token_hash'])
     .where('id', '=', id)
     .executeTakeFirst();
   if (!row) return undefined;

@@ -349,6 +349,12 @@ export const rules: Readonly<Record<string, Rule>> = {
     foreign: 201,
     audit: 'network.create',
   },
+  'POST /api/networks/{network}/peers/{peer}/approve': {
+    roles: oa,
+    path: (things) => `${network(things)}/peers/${things.peer}/approve`,
+    success: 200,
+    foreign: 404,
+  },
   'GET /api/networks/{network}': { roles: all, peer: 'network', path: network, success: 200, foreign: 404 },
   'GET /api/networks/{network}/events': {
     roles: all,

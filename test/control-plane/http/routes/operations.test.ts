@@ -132,9 +132,9 @@ test('the description states where a login must be recent, and that alone', asyn
   expect(stated.sort()).toEqual(all.flatMap(([name, { proof }]) => (proof ? [name] : [])).sort());
 });
 
-test('each change but the report of a host and a confirmation of nothing has an entry, and nothing that reads has one', () => {
+test('each change but the report of a host, and a confirmation or approval of nothing has an entry, and nothing that reads has one', () => {
   const unaudited = operations.filter(([, { audit }]) => audit === undefined).map(([operation]) => operation);
-  const others = ['peers/{peer}/report', 'peers/self/paths', 'rules/preview', 'rules/confirm'];
+  const others = ['peers/{peer}/report', 'peers/self/paths', 'rules/preview', 'rules/confirm', 'peers/{peer}/approve'];
   const silent = [
     ...reads.map(([operation]) => operation),
     ...others.map((each) => `POST /api/networks/{network}/${each}`),

@@ -11,10 +11,10 @@ const rows: Readonly<Record<string, RegExp>> = {
   'change the own password, make personal tokens, enrol and remove own devices':
     /^(PUT \/api\/auth\/password|POST \/api\/auth\/tokens|.* \/api\/auth\/devices.*|POST .*\/own-devices)$/,
   'make, change and delete networks, keys and peers':
-    /^((POST|PATCH|DELETE) \/api\/networks(?!.*(enroll$|own-devices$|report$|paths$|rules))|GET .*enrollment-keys$)/,
+    /^((POST|PATCH|DELETE) \/api\/networks(?!.*(enroll$|own-devices$|report$|paths$|approve$|rules))|GET .*enrollment-keys$)/,
   'preview rules': /^POST .*rules\/preview$/,
-  'set rules and tags; list, create and remove users; read the audit':
-    /^((GET|POST|DELETE) \/api\/users(?!.*link$)|GET \/api\/audit(\/chain)?|PUT .*rules$|POST .*rules\/confirm$)/,
+  'set rules, tags and approval; approve peers; list, create and remove users; read the audit':
+    /^((GET|POST|DELETE) \/api\/users(?!.*link$)|GET \/api\/audit(\/chain)?|PUT .*rules$|POST .*(rules\/confirm|approve)$)/,
   'change the role of a user; create an owner; link a user': /^(PATCH \/api\/users|(PUT|DELETE) .*link$)/,
 };
 
