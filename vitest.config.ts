@@ -44,7 +44,7 @@ const TESTS_OF_BOTH_STORES = [
   'test/control-plane/paths/{path-events,replicas}.test.ts',
   'test/control-plane/http/routes/{accounts,audit,device-codes,enrollment,enrollment-keys,events,login-addresses}.test.ts',
   'test/control-plane/http/routes/{network-limits,operations,paging,route-dns,rules,second-factors,session}.test.ts',
-  'test/control-plane/oidc/{refresh,single-sign-on}.test.ts',
+  'test/control-plane/oidc/{refresh,single-sign-on,withdrawn-access}.test.ts',
   'test/control-plane/service/{approval,deletions,former-labels,identities,key-limits,own-devices,replacement,retention,retried-counts,rules-confirmation}.test.ts',
 ];
 

@@ -32,6 +32,7 @@ import { compareRules } from './measure/rules/rules.ts';
 import { compareAudit } from './measure/service/audit.ts';
 import { measureConsole } from './measure/service/console.ts';
 import { compareGrowth } from './measure/service/growth.ts';
+import { compareLogins } from './measure/service/logins.ts';
 import { benchPush } from './measure/service/push-bench.ts';
 
 const subjects: Readonly<Record<string, (rounds?: number) => Promise<Comparison[]>>> = {
@@ -60,6 +61,7 @@ const subjects: Readonly<Record<string, (rounds?: number) => Promise<Comparison[
   routers: compareRouters,
   rules: compareRules,
   audit: compareAudit,
+  logins: compareLogins,
   spread: compareShares,
 };
 

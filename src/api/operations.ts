@@ -5,6 +5,7 @@ import { CreateOwnDevice } from '../contract/own-device.ts';
 import { ChangePeer } from '../contract/peer.ts';
 import { CreatePersonalToken } from '../contract/personal-token.ts';
 import { SetRules } from '../contract/rules.ts';
+import { LinkUser } from '../contract/single-sign-on.ts';
 import { ChangePassword, ChangeUser, CreateUser } from '../contract/user.ts';
 import type { AdminFeature } from '../core/map/features.ts';
 import {
@@ -214,6 +215,17 @@ export const operations = {
     reply: decodeUserRemoval,
     receive: readOptional,
     remedies: seeList('cpn user list'),
+  }),
+
+  /** Another user's logins at the issuer of single sign-on. */
+  linkUser: put('/api/users/{user}/link', 'linking user {user}', {
+    body: LinkUser,
+    receive: readOptional,
+    remedies: unlessAbsent('cpn user list', 'link users', 'the users'),
+  }),
+  unlinkUser: remove('/api/users/{user}/link', 'unlinking user {user}', {
+    receive: readOptional,
+    remedies: unlessAbsent('cpn user list', 'link users', 'the users'),
   }),
 
   /** Of another user, whose password then suffices. */

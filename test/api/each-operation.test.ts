@@ -135,6 +135,13 @@ const rows: Readonly<Record<Name, Row>> = {
   },
   updateUser: { input: [peer, {}], data: user, request: 'PATCH /api/users/9%3Fc', absent: cannot('change users') },
   deleteUser: { input: [peer], data: null, request: 'DELETE /api/users/9%3Fc', absent: ids('user list') },
+  linkUser: {
+    ...{ input: [peer, { subject: 's1' }], data: null, request: 'PUT /api/users/9%3Fc/link' },
+    absent: cannot('link users'),
+  },
+  unlinkUser: {
+    ...{ input: [peer], data: null, request: 'DELETE /api/users/9%3Fc/link', absent: cannot('link users') },
+  },
   resetFactors: {
     ...{ input: [peer], data: null, request: 'DELETE /api/users/9%3Fc/factors' },
     absent: cannot('remove second factors'),

@@ -7,6 +7,7 @@ import { checkLook, openConsole, openTab, seeHeading } from './browser.ts';
 async function openOffice(options: { allowsPasswords?: boolean } = {}) {
   const port = await findPort();
   const provider = await startProvider(`http://127.0.0.1:${port}${path}/callback`);
+  onTestFinished(provider.stop);
   const publicUrls = [new URL(`http://127.0.0.1:${port}/`)];
   const plane = await openConsole({ port, publicUrls, oidc: settingsFor(provider.url), refreshPauseMs: 50 });
   onTestFinished(() => closePlane(plane));

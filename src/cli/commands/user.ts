@@ -207,6 +207,49 @@ export const resetFactors: Command = {
   },
 };
 
+export const linkUser: Command = {
+  name: 'user link',
+  argument: theUser,
+  summary: 'Let a user log in as a user of the issuer of single sign-on, whose groups then give the role',
+  flags: {
+    ...apiFlags,
+    ...jsonFlag,
+    subject: {
+      kind: 'text',
+      value: 'SUBJECT',
+      summary: 'the user at the issuer; a refused login has it in "cpn audit" as its subject',
+    },
+    ...ownPasswordFlag,
+  },
+  examples: ['cpn user link you@example.net --subject 248289761001'],
+  async run(input) {
+    const service = await openAdmin(input);
+    const { id, email } = await findUser(service, input.argument('user'));
+    const subject = input.need('subject');
+    const proof = { ...ownPassword, what: 'to link the user' };
+    await withOwnPassword(input, proof, (own) => service.linkUser(id, { subject, current_password: own }));
+    if (input.switch('json')) printJson({ id, email, subject });
+    else note(`linked user ${printable(email)} (${id}) to the subject ${printable(subject)}`);
+    return exitCodes.done;
+  },
+};
+
+export const unlinkUser: Command = {
+  name: 'user unlink',
+  argument: theUser,
+  summary: 'Unlink a user from the issuer of single sign-on; its sessions end, and its password stays',
+  flags: { ...apiFlags, ...jsonFlag },
+  examples: ['cpn user unlink you@example.net'],
+  async run(input) {
+    const service = await openAdmin(input);
+    const { id, email } = await findUser(service, input.argument('user'));
+    await service.unlinkUser(id);
+    if (input.switch('json')) printJson({ id, email });
+    else note(`unlinked user ${printable(email)} (${id})`);
+    return exitCodes.done;
+  },
+};
+
 function noteKeysRevoked(keys: readonly KeyOfNetwork[] | null): void {
   if (keys !== null && keys.length > 0) note(`revoked enrolment keys: ${describeKeys(keys).join('; ')}`);
 }

@@ -47,6 +47,8 @@ const sources: Readonly<Record<string, () => Promise<Command>>> = {
   'user update': async () => (await import('../commands/user.ts')).updateUser,
   'user passwd': async () => (await import('../commands/user.ts')).changePassword,
   'user remove': async () => (await import('../commands/user.ts')).removeUser,
+  'user link': async () => (await import('../commands/user.ts')).linkUser,
+  'user unlink': async () => (await import('../commands/user.ts')).unlinkUser,
   'user reset-factors': async () => (await import('../commands/user.ts')).resetFactors,
   'token list': async () => (await import('../commands/token.ts')).listTokens,
   'token create': async () => (await import('../commands/token.ts')).createToken,

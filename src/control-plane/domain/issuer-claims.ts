@@ -6,32 +6,42 @@ import type { Claims, OidcSettings } from './single-sign-on.ts';
 /** A user of the issuer. Only the subject identifies it: addresses change, and may be reused. */
 export interface Person {
   readonly subject: string;
-  /** In lower case. */
-  readonly email: string;
+  /** In lower case; null without a valid one. */
+  readonly email: string | null;
   /** The highest role of its groups; null if no group has one. */
   readonly role: Role | null;
-  /** The name of its organization; null if the settings name no claim for it. */
+  /** False if the issuer states no groups at all, as if it has none to state or hides them. */
+  readonly statesGroups: boolean;
+  /** The name of its organization; null without one, or if the settings name no claim for it. */
   readonly organization: string | null;
 }
 
-/** @throws IssuerRefused for claims without a subject, an e-mail address or an organization */
+/** @throws IssuerRefused for claims without a subject, or with groups that are elsewhere */
 export function readPerson(claims: Claims, settings: OidcSettings): Person {
   const { sub: subject, email: given } = claims;
-  if (typeof subject !== 'string' || subject === '' || subject.length > mostOfSubject) {
+  if (typeof subject !== 'string' || subject === '' || subject.length > mostOfSubject || subject.includes('\0')) {
     throw new IssuerRefused(`the issuer gave a subject that is empty or longer than ${mostOfSubject} characters`);
   }
-  const email = Email.max(254).safeParse(given).data;
-  if (email === undefined) {
+  const { groupsClaim, organizationClaim } = settings;
+  // Microsoft Entra names another place for the groups of a user that has many.
+  if (isElsewhere(claims, groupsClaim)) {
     throw new IssuerRefused(
-      'the issuer gave no valid e-mail address; let it add the claim "email" to the scopes of --oidc-scopes',
+      `the issuer does not list the groups of this user, which has too many; let it give only the groups of this application in the claim "${groupsClaim}"`,
     );
   }
+  const stated = readClaim(claims, groupsClaim);
   return {
     subject,
-    email: email.toLowerCase(),
-    role: findRole(readGroups(claims, settings.groupsClaim), settings),
-    organization: readOrganization(claims, settings.organizationClaim),
+    email: Email.max(254).safeParse(given).data?.toLowerCase() ?? null,
+    role: findRole(readGroups(claims, groupsClaim), settings),
+    statesGroups: stated !== undefined && stated !== null,
+    organization: readOrganization(claims, organizationClaim),
   };
+}
+
+function isElsewhere(claims: Claims, claim: string): boolean {
+  const { _claim_names: names } = claims;
+  return typeof names === 'object' && names !== null && Object.hasOwn(names, claim) && !Object.hasOwn(claims, claim);
 }
 
 /** The specification's limit (OpenID Connect Core 1.0, 2). */
@@ -39,7 +49,7 @@ const mostOfSubject = 255;
 const mostOfOrganization = 255;
 
 /** The groups of a user: a list of texts, or one text. */
-export function readGroups(claims: Claims, claim: string): string[] {
+function readGroups(claims: Claims, claim: string): string[] {
   return [readClaim(claims, claim)].flat().filter((group) => typeof group === 'string');
 }
 
@@ -58,10 +68,7 @@ function findRole(groups: readonly string[], { roles }: OidcSettings): Role | nu
 }
 
 function readOrganization(claims: Claims, claim: string | null): string | null {
-  if (claim === null) return null;
-  const name = readClaim(claims, claim);
-  if (typeof name === 'string' && name !== '' && name.length <= mostOfOrganization && !name.includes('\0')) return name;
-  throw new IssuerRefused(
-    `the issuer gave no organization in the claim "${claim}", which --oidc-organization-claim names`,
-  );
+  const name = claim === null ? null : readClaim(claims, claim);
+  const isName = typeof name === 'string' && name !== '' && name.length <= mostOfOrganization && !name.includes('\0');
+  return isName ? name : null;
 }

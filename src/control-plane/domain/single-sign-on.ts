@@ -68,8 +68,12 @@ export interface Issuer {
   authorize(redirectUri: string, values: LoginValues): Promise<URL>;
   /** Redeems the code in the URL to which the issuer sent the browser. */
   redeem(callback: URL, values: LoginValues): Promise<Grant>;
-  /** @throws IssuerRefused with `isEnd` if the issuer ended the login */
-  refresh(token: Secret, subject: string): Promise<Grant>;
+  /**
+   * @param keep stores the new refresh token, before anything else can fail: the issuer may accept
+   * the former one no more
+   * @throws IssuerRefused with `isEnd` if the issuer ended the login
+   */
+  refresh(token: Secret, subject: string, keep: (next: Secret) => Promise<void>): Promise<Grant>;
   /** Verifies a logout token (OpenID Connect Back-Channel Logout 1.0, 2.6). */
   readLogout(token: string): Promise<Logout>;
 }

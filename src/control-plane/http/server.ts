@@ -121,7 +121,7 @@ export async function createServer(context: Context, serverContext: ServerContex
   addDeviceCodeRoutes(app, context, serverContext.console !== null, {
     ...{ limitLogins, limitGuesses: limitFailures(app, guesses) },
   });
-  addSingleSignOnRoutes(app, context, limitLogins);
+  addSingleSignOnRoutes(app, context);
   addSecondFactorRoutes(app, context, limitLogins);
   const maps = createMapCache(context.db);
   const sendPage = createPageSender();

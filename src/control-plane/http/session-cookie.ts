@@ -69,10 +69,11 @@ function restrictions({ protocol }: BrowserRequest, path: string): string[] {
 /** The cookie of a browser that logs in at an issuer. It opens nothing by itself. */
 const loginName = 'cpn_login';
 
-export function readLoginCookies(header: string | undefined): Secret[] {
-  return (header ?? '').split(';').flatMap((part) => {
+/** Over https, only cookies that no plain page can set. */
+export function readLoginCookies(request: BrowserRequest): Secret[] {
+  return (request.headers.cookie ?? '').split(';').flatMap((part) => {
     const [name = '', value = ''] = part.trim().split('=', 2);
-    return [loginName, `__Secure-${loginName}`].includes(name) && /^[\w-]{43}$/.test(value) ? [new Secret(value)] : [];
+    return name === loginNameOf(request) && /^[\w-]{43}$/.test(value) ? [new Secret(value)] : [];
   });
 }
 
@@ -87,10 +88,6 @@ export function setLoginCookie(
     'set-cookie',
     [`${loginNameOf(request)}=${cookie.reveal()}`, expiry, ...loginRestrictions(request, page)].join('; '),
   );
-}
-
-export function clearLoginCookie(request: BrowserRequest, reply: FastifyReply, page: string): void {
-  reply.header('set-cookie', [`${loginNameOf(request)}=`, 'Max-Age=0', ...loginRestrictions(request, page)].join('; '));
 }
 
 function loginNameOf({ protocol }: BrowserRequest): string {

@@ -48,9 +48,18 @@ function createIssuer(settings: OidcSettings): Issuer {
   const secret = clientSecret.reveal();
   const name = issuer.host;
   let found: Found | null = null;
+  let finding: Promise<Found> | null = null;
 
   const discover = async (): Promise<Found> => {
     if (found !== null && Date.now() - found.at < descriptionMs && Date.now() >= found.at) return found;
+    // A silent issuer gets one request at a time.
+    finding ??= describe().finally(() => {
+      finding = null;
+    });
+    return finding;
+  };
+
+  const describe = async (): Promise<Found> => {
     const metadata = { client_secret: secret, [client.clockTolerance]: clockToleranceS };
     const execute = issuer.protocol === 'http:' ? [client.allowInsecureRequests] : [];
     const options = { timeout: timeoutS, execute, [client.customFetch]: fetchTrusting };
@@ -77,7 +86,7 @@ function createIssuer(settings: OidcSettings): Issuer {
     const stated: Claims = tokens.id_token === undefined ? {} : await verify(tokens.id_token, at);
     const expected = subject ?? String(stated.sub);
     if (stated.sub !== undefined && stated.sub !== expected) {
-      throw new IssuerRefused(`the issuer ${name} answered with the token of another user`);
+      throw new IssuerRefused(`the issuer ${name} answered with the token of another user`, { isEnd: true });
     }
     const isWhole = [settings.groupsClaim, settings.organizationClaim ?? 'email', 'email'].every((claim) =>
       Object.hasOwn(stated, claim.split('.', 1)[0] ?? claim),
@@ -97,10 +106,14 @@ function createIssuer(settings: OidcSettings): Issuer {
     try {
       return await work(await discover());
     } catch (error) {
+      // Its endpoints may have moved.
+      found = null;
       throw translate(error, name);
     }
   };
 
+  const asked = settings.parameters.find(([parameter]) => parameter === 'max_age');
+  const maxAge = asked === undefined ? {} : { maxAge: Number(asked[1]) };
   return {
     authorize: (redirectUri, { state, nonce, verifier }) =>
       translated(async ({ config }) =>
@@ -120,11 +133,16 @@ function createIssuer(settings: OidcSettings): Issuer {
           expectedNonce: nonce,
           pkceCodeVerifier: verifier,
           idTokenExpected: true,
+          ...maxAge,
         };
         return readGrant(await client.authorizationCodeGrant(at.config, callback, checks), at, null);
       }),
-    refresh: (token, subject) =>
-      translated(async (at) => readGrant(await client.refreshTokenGrant(at.config, token.reveal()), at, subject)),
+    refresh: (token, subject, keep) =>
+      translated(async (at) => {
+        const tokens = await client.refreshTokenGrant(at.config, token.reveal());
+        if (tokens.refresh_token !== undefined) await keep(new Secret(tokens.refresh_token));
+        return readGrant(tokens, at, subject);
+      }),
     readLogout: (token) =>
       translated(async (at) => {
         const { sub, sid, iat, events, nonce, jti } = await verify(token, at);
@@ -175,14 +193,20 @@ function translate(error: unknown, name: string): Error {
     const reason = [error.error, error.error_description ?? []].flat().join(': ');
     const isLater = error instanceof client.ResponseBodyError && (error.status >= 500 || error.status === 429);
     if (isLater) return new Unavailable(`the issuer ${name} answers ${shorten(reason)}`, retrySeconds, error);
-    const isEnd = error.error === 'invalid_grant';
+    const isEnd = ends.includes(error.error);
     return new IssuerRefused(`the issuer ${name} refused: ${shorten(reason)}`, { cause: error, isEnd });
   }
   const { code = '', message = '' } = (error ?? {}) as { readonly code?: string; readonly message?: string };
   if (isAnswer(code))
     return new IssuerRefused(`the answer of the issuer ${name} is not valid: ${shorten(message)}`, { cause: error });
-  return new Unavailable(`the issuer ${name} does not answer (${shorten(describe(error))})`, retrySeconds, error);
+  return new Unavailable(`the issuer ${name} does not answer (${shorten(nameCause(error))})`, retrySeconds, error);
 }
+
+/** Refusals of a refresh that mean the user, and not the settings of this control plane. */
+const ends = [
+  ...['invalid_grant', 'access_denied', 'login_required', 'consent_required', 'interaction_required'],
+  'account_selection_required',
+];
 
 const retrySeconds = 5;
 const mostShown = 200;
@@ -195,8 +219,8 @@ function isAnswer(code: string): boolean {
   );
 }
 
-function describe(error: unknown): string {
-  if (error instanceof Error && error.cause instanceof Error) return describe(error.cause);
+function nameCause(error: unknown): string {
+  if (error instanceof Error && error.cause instanceof Error) return nameCause(error.cause);
   const code = codeOf(error);
   return code !== 'unknown' ? code : error instanceof Error ? error.message : String(error);
 }

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import type { Secret } from '../../core/crypto/secret.ts';
 import { CpnError } from '../../core/errors/index.ts';
-import { readGroups, readPerson } from '../domain/issuer-claims.ts';
+import { readPerson } from '../domain/issuer-claims.ts';
 import type { SingleSignOn } from '../domain/single-sign-on.ts';
 import { failureFields, IssuerRefused, Unavailable } from '../errors.ts';
 import { admit } from '../service/accounts/admit.ts';
@@ -10,6 +11,7 @@ import { record, system } from '../service/audit.ts';
 import type { Context } from '../service/context.ts';
 import { extendOwnDevices } from '../service/devices-of-user.ts';
 import { withRevision } from '../service/with-revision.ts';
+import { recordConfirmation } from '../store/accounts/identities.ts';
 import {
   type DueSession,
   isSessionOfIdentity,
@@ -17,12 +19,13 @@ import {
   setRefreshToken,
   takeDueSession,
 } from '../store/accounts/issuer-sessions.ts';
-import { deleteSession } from '../store/accounts/sessions.ts';
+import { deleteSession, endUnrenewedSessions } from '../store/accounts/sessions.ts';
 import { findUserById } from '../store/accounts/users.ts';
 import { transact } from '../store/transact.ts';
 
 const pollMs = 10_000;
 const batchSize = 50;
+const mostFailures = 3;
 
 /**
  * Renews each login at the issuer every 5 minutes, and follows the groups of the user. An issuer
@@ -66,15 +69,24 @@ async function refreshDue(
 ): Promise<number> {
   const { db, now, singleSignOn } = context;
   const due = await listDueSessions(db, singleSignOn.settings.issuer.href, now().toISOString(), batchSize);
+  let failures = 0;
   for (const session of due) {
     if (signal.aborted) return 0;
     const until = new Date(now().getTime() + refreshMs).toISOString();
     if (!(await takeDueSession(db, session, until))) continue;
-    await refreshOne(context, session).catch((error) => {
-      if (!(error instanceof CpnError) || error instanceof Unavailable) throw error;
-      log.warn({ ...failureFields(error), session: session.id }, 'login not refreshed');
-    });
+    const failure = await refreshOne(context, session).then(
+      () => null,
+      (error: unknown) => error,
+    );
+    if (failure === null) failures = 0;
+    else {
+      failures += 1;
+      // One session may be the cause. After several, the issuer is.
+      if (!(failure instanceof CpnError) || (failure instanceof Unavailable && failures >= mostFailures)) throw failure;
+      log.warn({ ...failureFields(failure), session: session.id }, 'login not refreshed');
+    }
   }
+  if (failures > 0 && failures === due.length) throw new Unavailable('the issuer does not answer');
   return due.length;
 }
 
@@ -87,35 +99,45 @@ async function refreshOne(
   const token = seal.open(refreshToken);
   // The client secret was changed. The session ends at its limits, and the next login has a token.
   if (token === null) return setRefreshToken(db, id, null);
-  const grant = await issuer.refresh(token, subject).catch((error) => {
-    if (error instanceof IssuerRefused && error.isEnd) return null;
+  const keep = (next: Secret) => setRefreshToken(db, id, seal.close(next));
+  const grant = await issuer.refresh(token, subject, keep).catch((error) => {
+    if (error instanceof IssuerRefused && error.isEnd) return error;
     throw error;
   });
-  if (grant === null) return endSession(context, id, userId);
-  // Before anything else: the issuer may accept the former token no more.
-  if (grant.refreshToken !== null) await setRefreshToken(db, id, seal.close(grant.refreshToken));
-  // Without an ID token, groups that are absent may be groups that are not shown.
-  const isPartial = !grant.hasIdToken && readGroups(grant.claims, settings.groupsClaim).length === 0;
-  if (isPartial) return;
-  const person = readPerson(grant.claims, settings);
+  if (grant instanceof IssuerRefused) return endSession(context, { id, userId, reason: grant.message });
   const admission = await withRevision(context, async (transaction, revise, append) => {
     // An unlinked identity must not become a new user here.
     if (!(await isSessionOfIdentity(transaction, id))) return null;
-    return admit(context, { transaction, revise, append }, settings.issuer.href, person, null);
+    const person = readPerson(grant.claims, settings);
+    const admitted = await admit(context, { transaction, revise, append }, settings.issuer.href, person, null);
+    await recordConfirmation(transaction, userId, context.now().toISOString());
+    return admitted;
+  }).catch((error) => {
+    // What the issuer states gives no access, and is no reason to revoke more than this session.
+    if (error instanceof IssuerRefused) return error;
+    throw error;
   });
+  if (admission instanceof IssuerRefused) return endSession(context, { id, userId, reason: admission.message });
   if (admission === null || 'refusal' in admission) return;
   const { organizationId } = admission.user;
   await extendOwnDevices(context, { organizationId, userId }, { isLogin: false });
 }
 
-async function endSession(context: Context, id: number, userId: number): Promise<void> {
+/** Ends a session, and those of the user without a refresh token, which lean on it. */
+async function endSession(
+  context: Context,
+  { id, userId, reason }: { readonly id: number; readonly userId: number; readonly reason: string },
+): Promise<void> {
   await transact(context.db, async (transaction) => {
     const user = await findUserById(transaction, userId);
-    const ended = user && (await deleteSession(transaction, userId, id));
-    if (!ended) return;
+    if (!user) return;
+    const ended = await deleteSession(transaction, userId, id);
+    const others = await endUnrenewedSessions(transaction, userId);
+    if (!ended && others === 0) return;
     const { organizationId } = user;
     const author = { organizationId, actor: system, address: null, readTime: context.readTime };
-    const target = { kind: 'session', id, name: ended.name } as const;
-    await record(transaction, author, { action: 'login.end', target, details: { reason: 'issuer', user: userId } });
+    const target = { kind: 'session', id, name: ended?.name ?? null } as const;
+    const details = { reason: 'issuer', cause: reason, user: userId, sessions_ended: others + (ended ? 1 : 0) };
+    await record(transaction, author, { action: 'login.end', target, details });
   });
 }

@@ -27,7 +27,12 @@ export async function clampInstants(db: Db, now: Date): Promise<void> {
       await transaction.updateTable(table).set({ last_used_at: at }).where('last_used_at', '>', at).execute();
     for (const table of ['enrollment_keys', 'sessions', 'personal_tokens'] as const)
       await shortenIn(transaction, table, now);
-    await transaction.updateTable('identities').set({ last_login_at: at }).where('last_login_at', '>', at).execute();
+    for (const column of ['last_login_at', 'confirmed_at'] as const)
+      await transaction
+        .updateTable('identities')
+        .set({ [column]: at })
+        .where(column, '>', at)
+        .execute();
     await transaction.deleteFrom('login_attempts').where('created_at', '>', at).execute();
     const latestRefresh = new Date(now.getTime() + longestRefreshMs).toISOString();
     await transaction

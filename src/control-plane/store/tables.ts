@@ -110,6 +110,8 @@ export interface Tables {
     issuer: string;
     subject: string;
     last_login_at: string | null;
+    /** The last login, or the last time that the issuer confirmed one. */
+    confirmed_at: string | null;
   };
   /** Sessions that an issuer confirmed, and may end. */
   issuer_sessions: {
@@ -132,8 +134,9 @@ export interface Tables {
     redirect_uri: string;
     address: string;
     created_at: string;
-    /** Set when the browser comes back: the user, or why there is none. */
+    /** Set when the browser comes back: the user and its subject, or why there is none. */
     user_id: number | null;
+    subject: string | null;
     refusal: string | null;
     issuer_session: string | null;
     refresh_token: string | null;

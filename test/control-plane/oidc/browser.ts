@@ -51,6 +51,7 @@ export async function openOffice({
 }: Partial<ServeOptions> & { settings?: Partial<OidcSettings> } = {}): Promise<Office> {
   const port = options.port ?? (await findPort());
   const provider = await startProvider(`http://127.0.0.1:${port}${path}/callback`);
+  onTestFinished(provider.stop);
   let ahead = 0;
   const plane = await openPlane({
     port,
@@ -130,7 +131,10 @@ export async function redeem(browser: Browser, plane: Pick<Plane, 'url'>): Promi
 }
 
 /** A whole login. Returns the reply, and the headers of the page's next requests. */
-export async function logInAt({ plane, provider }: Pick<Office, 'plane' | 'provider'>, subject: string) {
+export async function logInAt(
+  { plane, provider }: { readonly plane: Pick<Plane, 'url'>; readonly provider: TestProvider },
+  subject: string,
+) {
   provider.subject = subject;
   const browser = openBrowser();
   const callback = await passIssuer(browser, plane, await begin(browser, plane));

@@ -2,7 +2,6 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair } from 'jose';
 import Provider from 'oidc-provider';
-import { onTestFinished } from 'vitest';
 
 export const client = { id: 'cpn', secret: 'secret of the client, long enough' };
 
@@ -19,6 +18,9 @@ export interface TestProvider {
   readonly accounts: Map<string, Account>;
   /** Who logs in next. */
   subject: string;
+  givesRefreshTokens: boolean;
+  /** Paths that it answers with a 503. */
+  readonly failing: Set<string>;
   /** The requests that it got, as method and path. */
   readonly requests: string[];
   /** Closes its port, and opens it again. */
@@ -28,17 +30,19 @@ export interface TestProvider {
   sendLogout(subject: string, session?: string): Promise<void>;
 }
 
-/** An issuer by `oidc-provider`, whose users log in without a page. */
+/** An issuer by `oidc-provider`, whose users log in without a page. The caller stops it. */
 export async function startProvider(redirectUri: string): Promise<TestProvider> {
   const accounts = new Map<string, Account>();
   const requests: string[] = [];
+  const failing = new Set<string>();
   let handle: (...of: Parameters<ReturnType<Provider['callback']>>) => unknown = () => {};
   let server: Server | null = null;
   let port = 0;
   const start = async () => {
     const opened = createServer((request, response) => {
       requests.push(`${request.method} ${request.url?.split('?')[0]}`);
-      void handle(request, response);
+      if (failing.has(request.url?.split('?')[0] ?? '')) response.writeHead(503).end();
+      else void handle(request, response);
     });
     await new Promise<void>((resolve) => opened.listen(port, '127.0.0.1', resolve));
     port = (opened.address() as AddressInfo).port;
@@ -50,9 +54,9 @@ export async function startProvider(redirectUri: string): Promise<TestProvider> 
     server = null;
   };
   await start();
-  onTestFinished(stop);
   const url = `http://127.0.0.1:${port}`;
   const { privateKey } = await generateKeyPair('RS256', { extractable: true });
+  const tested = { url, accounts, failing, requests, stop, start, subject: '', givesRefreshTokens: true };
   const provider = new Provider(url, {
     clients: [
       {
@@ -68,7 +72,7 @@ export async function startProvider(redirectUri: string): Promise<TestProvider> 
     features: { devInteractions: { enabled: false }, backchannelLogout: { enabled: true } },
     // Its own refuses loopback addresses.
     fetch: (url, { method = 'GET', body, headers } = {}) => fetch(url, { method, body, headers } as RequestInit),
-    issueRefreshToken: async () => true,
+    issueRefreshToken: async () => tested.givesRefreshTokens,
     findAccount: async (_context, id) => {
       const account = accounts.get(id);
       return account && { accountId: id, claims: async () => ({ sub: id, ...account }) };
@@ -82,7 +86,6 @@ export async function startProvider(redirectUri: string): Promise<TestProvider> 
     ttl: { Interaction: 600, Grant: 86_400, Session: 86_400, AccessToken: 3600, RefreshToken: 86_400, IdToken: 3600 },
     interactions: { url: (_context, { uid }) => `/interaction/${uid}` },
   });
-  const tested = { url, accounts, requests, stop, start, subject: '' };
   const answer = provider.callback();
   handle = (request, response) => {
     if (!request.url?.startsWith('/interaction/')) return answer(request, response);

@@ -22,9 +22,13 @@ export async function logOutByIssuer(context: Context, token: string, address: s
   const before = new Date(at.getTime() + clockToleranceMs).toISOString();
   const found = { issuer: settings.issuer.href, before };
   if (session !== null) {
-    for (const ended of await listSessionsOfIssuer(context.db, { ...found, session }))
-      await endSession(context, ended, address);
-  } else if (subject !== null) await endAll(context, { issuer: found.issuer, subject }, before, address);
+    const sessions = await listSessionsOfIssuer(context.db, { ...found, session });
+    for (const ended of sessions) await endSession(context, ended, address);
+    if (sessions.length > 0) return;
+  }
+  // A session without an id here may be the one that the token names.
+  const endsTokens = session === null;
+  if (subject !== null) await endAll(context, { issuer: found.issuer, subject, before, address, endsTokens });
 }
 
 async function endSession(context: Context, { id, name, userId }: EndedSession, address: string): Promise<void> {
@@ -37,18 +41,21 @@ async function endSession(context: Context, { id, name, userId }: EndedSession, 
   });
 }
 
-async function endAll(
-  context: Context,
-  identity: { readonly issuer: string; readonly subject: string },
-  before: string,
-  address: string,
-): Promise<void> {
+interface EndedUser {
+  readonly issuer: string;
+  readonly subject: string;
+  readonly before: string;
+  readonly address: string;
+  readonly endsTokens: boolean;
+}
+
+async function endAll(context: Context, { before, address, endsTokens, ...identity }: EndedUser): Promise<void> {
   await transact(context.db, async (transaction) => {
     const user = await findUserOfIdentity(transaction, identity);
     if (!user) return;
     const { id, email, organizationId } = user;
     const sessions_ended = await endSessionsBefore(transaction, id, before);
-    const tokens = await deleteTokens(transaction, id, context.now().toISOString());
+    const tokens = endsTokens ? await deleteTokens(transaction, id, context.now().toISOString()) : [];
     const tokens_revoked = tokens.map((token) => ({ id: token.id, name: token.name }));
     if (sessions_ended + tokens.length === 0) return;
     const author = { organizationId, actor: system, address, readTime: context.readTime };

@@ -34,7 +34,10 @@ export async function linkUser(
     if (!user) throw new NotFound('user');
     await requireProof(context, transaction, { caller, login, proof, field: 'current_password' });
     const issuer = requireSingleSignOn(context).settings.issuer.href;
-    if (await findIdentity(transaction, id))
+    const present = await findIdentity(transaction, id);
+    // An issuer may move to another URL.
+    if (present && present.issuer !== issuer) await deleteIdentity(transaction, id);
+    else if (present)
       throw new InvalidRequest({ subject: ['is not the first one: the user is linked already; unlink it first'] });
     if (await findUserOfIdentity(transaction, { issuer, subject })) {
       throw new InvalidRequest({ subject: ['belongs to another user here already; remove or unlink that user first'] });

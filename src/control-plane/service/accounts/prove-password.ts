@@ -4,7 +4,7 @@ import { verifyPassword } from '../../domain/passwords.ts';
 import { isFreshLogin } from '../../domain/tokens.ts';
 import { Forbidden, InvalidRequest } from '../../errors.ts';
 import { hasFactor } from '../../store/accounts/second-factors.ts';
-import { findUserByEmail, lockUserWithPassword } from '../../store/accounts/users.ts';
+import { findUserByEmail, hasPassword, lockUserWithPassword } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/tables.ts';
 import { transact } from '../../store/transact.ts';
 import { record } from '../audit.ts';
@@ -61,6 +61,7 @@ export async function requireProof(context: Context, db: Db, { caller, login, pr
   if (login === null) throw byToken();
   // The thief of a session may have the password, which a second factor is to make useless.
   await requireSecondFactor(context, db, { caller, login });
+  if (!(await hasPassword(db, caller.userId))) return requireFreshLogin(context, login);
   if (proof !== null) {
     if (!(await lockUserWithPassword(db, caller.userId, proof))) throw wrongPassword();
   } else if (!isFreshLogin(login, now())) {

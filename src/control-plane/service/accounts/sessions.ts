@@ -7,6 +7,7 @@ import { verifyPassword } from '../../domain/passwords.ts';
 import { boundSessions, storesUseSince } from '../../domain/session-limits.ts';
 import { hashToken, tokenPrefixes } from '../../domain/tokens.ts';
 import { Forbidden, NotFound, Unauthenticated } from '../../errors.ts';
+import { findIdentity } from '../../store/accounts/identities.ts';
 import { findTokenHolder, recordTokenUse, type TokenHolder } from '../../store/accounts/personal-tokens.ts';
 import { listFactors } from '../../store/accounts/second-factors.ts';
 import {
@@ -14,6 +15,7 @@ import {
   findSessionHolder,
   listSessions as listStored,
   recordSessionUse,
+  type SessionHolder,
 } from '../../store/accounts/sessions.ts';
 import { findOnlyOrganization, findUser, findUserByEmail, lockUserWithPassword } from '../../store/accounts/users.ts';
 import { findPeerCaller, isWaiting } from '../../store/peers/peers.ts';
@@ -65,6 +67,8 @@ export async function login(context: Context, attempt: LoginAttempt): Promise<Op
     throw new Unauthenticated('e-mail address or password is wrong');
   }
   if (!context.allowsPasswords && user.reset_at === null) throw new Forbidden(passwordsOff);
+  const isReset = user.reset_at !== null && attempt.isDirect;
+  if (!isReset && (await isLinked(context, user.id))) throw new Forbidden(atIssuer);
   const { password_hash: hash } = user;
   if (hash === null) throw new Error('a password matched no hash');
   const name = shorten(attempt.device);
@@ -93,6 +97,15 @@ export async function login(context: Context, attempt: LoginAttempt): Promise<Op
   if (result === null) throw new Forbidden(needsPage);
   return result;
 }
+
+/** True for a user of the issuer, whose groups decide whether it may log in. */
+async function isLinked({ db, singleSignOn }: Context, userId: number): Promise<boolean> {
+  const issuer = singleSignOn?.settings.issuer.href;
+  return issuer !== undefined && (await findIdentity(db, userId))?.issuer === issuer;
+}
+
+const atIssuer =
+  'this user is linked to the issuer of single sign-on, and logs in there; an owner unlinks it with "cpn user unlink"';
 
 const needsPage =
   'this user has a second factor, so a password alone opens no session; log in by the console (cpn login --no-browser), or use a ' +
@@ -178,9 +191,23 @@ function refuseAfterAbsence({ singleSignOn }: Context, { lastLogin }: TokenHolde
 
 const dayMs = 24 * 3600 * 1000;
 
-async function findUserInSession({ db, now, sessionLimits }: Context, hash: string, isUse: boolean) {
+/**
+ * True for a session that no refresh token renews, a day after the issuer last confirmed its user:
+ * the issuer may have removed the user since.
+ */
+function isUnconfirmed({ singleSignOn }: Context, { isRenewedBy, confirmedAt }: SessionHolder, now: Date): boolean {
+  const issuer = singleSignOn?.settings.issuer.href;
+  if (issuer === undefined || confirmedAt === null || isRenewedBy === issuer) return false;
+  return now.getTime() - Date.parse(confirmedAt) > unconfirmedMs;
+}
+
+const unconfirmedMs = 24 * 3600 * 1000;
+
+async function findUserInSession(context: Context, hash: string, isUse: boolean) {
+  const { db, now, sessionLimits } = context;
   const at = now();
   const holder = await findSessionHolder(db, hash, boundSessions(sessionLimits, at));
+  if (holder && isUnconfirmed(context, holder, at)) return undefined;
   const since = storesUseSince(at);
   if (holder && isUse && holder.lastUsedAt < since) {
     // A database on a full disk can still be read.

@@ -1,5 +1,6 @@
 import { Secret } from '../../../core/crypto/secret.ts';
 import { CpnError, printable } from '../../../core/errors/index.ts';
+import { widenAddress } from '../../domain/caller.ts';
 import { readPerson } from '../../domain/issuer-claims.ts';
 import type { Claims, SingleSignOn } from '../../domain/single-sign-on.ts';
 import { hashToken } from '../../domain/tokens.ts';
@@ -20,7 +21,7 @@ import { type OpenedSession, openLogin } from './open-login.ts';
 export const attemptMs = 10 * 60 * 1000;
 /** How often the issuer is asked whether a login is still valid. */
 export const refreshMs = 5 * 60 * 1000;
-const mostAttempts = { ofAddress: 100, ofAll: 10_000 };
+const mostAttempts = { ofAddress: 100, ofAll: 50_000 };
 
 /** A login that began: where to send the browser, and the value that only this browser keeps. */
 export interface Attempt {
@@ -28,24 +29,34 @@ export interface Attempt {
   readonly browser: Secret;
 }
 
-/** Begins a login at the issuer. @throws Unavailable if the issuer does not answer */
-export async function beginLogin(context: Context, redirectUri: string, address: string): Promise<Attempt> {
+/**
+ * Begins a login at the issuer. `own` is the value of a login of this browser that began before.
+ * @throws Unavailable if the issuer does not answer
+ */
+export async function beginLogin(
+  context: Context,
+  redirectUri: string,
+  address: string,
+  own?: Secret,
+): Promise<Attempt> {
   const { issuer } = requireSingleSignOn(context);
   const make = () => Buffer.from(context.random(32)).toString('base64url');
   const values = { state: make(), nonce: make(), verifier: make() };
-  const browser = new Secret(make());
+  // Two windows of a browser may log in at once.
+  const browser = own ?? new Secret(make());
+  const from = widenAddress(address) ?? address;
   const url = await issuer.authorize(redirectUri, values);
   const now = context.now();
   await transact(context.db, async (transaction) => {
     await store.deleteAttemptsBefore(transaction, new Date(now.getTime() - attemptMs).toISOString());
-    const [own, all] = [await store.countAttempts(transaction, address), await store.countAttempts(transaction, null)];
-    if (own >= mostAttempts.ofAddress || all >= mostAttempts.ofAll) {
+    const all = await store.limitAttempts(transaction, from, mostAttempts.ofAddress - 1);
+    if (all >= mostAttempts.ofAll) {
       throw new TooManyRequests('logins that did not end', attemptMs / 1000);
     }
     await store.insertAttempt(transaction, {
       state_hash: hashToken(new Secret(values.state)),
       browser_hash: hashToken(browser),
-      ...{ nonce: values.nonce, verifier: values.verifier, redirect_uri: redirectUri, address },
+      ...{ nonce: values.nonce, verifier: values.verifier, redirect_uri: redirectUri, address: from },
       created_at: now.toISOString(),
     });
   });
@@ -87,7 +98,7 @@ export async function finishLogin(
       const { session: issuer_session, refreshToken } = grant;
       const refresh_token = refreshToken === null ? null : seal.close(refreshToken);
       await store.setOutcome(transaction, attempt.id, {
-        ...{ user_id: admission.user.id, refusal: null, issuer_session, refresh_token },
+        ...{ user_id: admission.user.id, subject: person.subject, refusal: null, issuer_session, refresh_token },
       });
     });
   } catch (error) {
@@ -112,7 +123,7 @@ async function refuse(
   { attempt, claims, address, reason }: RefusedLogin,
 ): Promise<void> {
   await store.setOutcome(transaction, attempt, {
-    ...{ user_id: null, refusal: reason, issuer_session: null, refresh_token: null },
+    ...{ user_id: null, subject: null, refusal: reason, issuer_session: null, refresh_token: null },
   });
   const organizationId = (await findOnlyOrganization(transaction)) ?? null;
   const author = { organizationId, actor: { kind: 'nobody', id: null, name: null }, address, readTime } as const;
@@ -149,18 +160,20 @@ export async function redeemLogin(
 }
 
 const mostCookies = 5;
-const notBegun = 'this browser has no login that waits; it may have taken longer than 10 minutes; log in again';
+const notBegun =
+  'this browser has no login that waits; it may have taken longer than 10 minutes, or ended in another window; log in again';
 
 async function openFor(
   context: Context,
   transaction: Db,
-  { user_id, issuer_session, refresh_token }: store.StoredAttempt,
+  { user_id, subject, issuer_session, refresh_token }: store.StoredAttempt,
   { name, address }: { readonly name: string; readonly address: string },
 ): Promise<OpenedSession | string> {
   const found = user_id === null ? undefined : await findUserById(transaction, user_id);
   const user = found && (await lockUser(transaction, found.organizationId, found.id));
   // The user may have been removed, or unlinked, since the issuer's answer.
-  if (!found || !user || !(await findIdentity(transaction, user.id))) return notBegun;
+  const identity = user && (await findIdentity(transaction, user.id));
+  if (!found || !user || identity?.subject !== subject) return notBegun;
   const { id: userId, email } = user;
   const { id, ...opened } = await openLogin(context, transaction, {
     user: { id: userId, email, organizationId: found.organizationId },

@@ -26,7 +26,10 @@ export async function findIdentity(db: Db, userId: number): Promise<Selectable<T
 
 export async function insertIdentity(db: Db, userId: number, identity: IssuerSubject): Promise<void> {
   const { issuer, subject } = identity;
-  await db.insertInto('identities').values({ user_id: userId, issuer, subject, last_login_at: null }).execute();
+  await db
+    .insertInto('identities')
+    .values({ user_id: userId, issuer, subject, last_login_at: null, confirmed_at: null })
+    .execute();
 }
 
 export async function deleteIdentity(db: Db, userId: number): Promise<IssuerSubject | undefined> {
@@ -34,5 +37,14 @@ export async function deleteIdentity(db: Db, userId: number): Promise<IssuerSubj
 }
 
 export async function recordIdentityLogin(db: Db, userId: number, at: string): Promise<void> {
-  await db.updateTable('identities').set({ last_login_at: at }).where('user_id', '=', userId).execute();
+  await db
+    .updateTable('identities')
+    .set({ last_login_at: at, confirmed_at: at })
+    .where('user_id', '=', userId)
+    .execute();
+}
+
+/** Records that the issuer confirmed a login of the user again. */
+export async function recordConfirmation(db: Db, userId: number, at: string): Promise<void> {
+  await db.updateTable('identities').set({ confirmed_at: at }).where('user_id', '=', userId).execute();
 }

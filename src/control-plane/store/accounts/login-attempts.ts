@@ -1,16 +1,17 @@
 import type { Insertable, Selectable } from 'kysely';
+import { countRows } from '../database.ts';
 import type { Db, Tables } from '../tables.ts';
 
 export type StoredAttempt = Selectable<Tables['login_attempts']>;
 
 /** What became of an attempt when the browser came back from the issuer. */
-export type Outcome = Pick<StoredAttempt, 'user_id' | 'refusal' | 'issuer_session' | 'refresh_token'>;
+export type Outcome = Pick<StoredAttempt, 'user_id' | 'subject' | 'refusal' | 'issuer_session' | 'refresh_token'>;
 
 export async function insertAttempt(
   db: Db,
   attempt: Omit<Insertable<Tables['login_attempts']>, keyof Outcome>,
 ): Promise<void> {
-  const open = { user_id: null, refusal: null, issuer_session: null, refresh_token: null };
+  const open = { user_id: null, subject: null, refusal: null, issuer_session: null, refresh_token: null };
   await db
     .insertInto('login_attempts')
     .values({ ...attempt, ...open })
@@ -21,13 +22,19 @@ export async function deleteAttemptsBefore(db: Db, at: string): Promise<void> {
   await db.deleteFrom('login_attempts').where('created_at', '<=', at).execute();
 }
 
-export async function countAttempts(db: Db, address: string | null): Promise<number> {
-  const { count } = await db
+/** Counts all attempts. Deletes the oldest ones of an address, down to `kept`. */
+export async function limitAttempts(db: Db, address: string, kept: number): Promise<number> {
+  const surplus = await db
     .selectFrom('login_attempts')
-    .select(({ fn }) => fn.countAll<number | string>().as('count'))
-    .$if(address !== null, (query) => query.where('address', '=', address ?? ''))
-    .executeTakeFirstOrThrow();
-  return Number(count);
+    .select('id')
+    .where('address', '=', address)
+    .orderBy('id', 'desc')
+    .offset(kept)
+    .limit(1)
+    .executeTakeFirst();
+  if (surplus)
+    await db.deleteFrom('login_attempts').where('address', '=', address).where('id', '<=', surplus.id).execute();
+  return countRows(db.selectFrom('login_attempts'));
 }
 
 /** Finds an attempt that has no outcome yet, by the hash of its state. */

@@ -14,6 +14,10 @@ export async function insertSession(db: Db, session: Insertable<Tables['sessions
 export interface SessionHolder {
   readonly caller: Identified;
   readonly lastUsedAt: string;
+  /** When an issuer last confirmed a login of the user; null for a user of none. */
+  readonly confirmedAt: string | null;
+  /** The issuer that is asked whether this session may last; null for none. */
+  readonly isRenewedBy: string | null;
 }
 
 /** Finds the holder of a session that is within the bounds, with the user's current role. */
@@ -25,7 +29,10 @@ export async function findSessionHolder(
   const row = await db
     .selectFrom('sessions')
     .innerJoin('users', 'users.id', 'sessions.user_id')
+    .leftJoin('identities', 'identities.user_id', 'users.id')
+    .leftJoin('issuer_sessions', 'issuer_sessions.session_id', 'sessions.id')
     .select(['sessions.id', lastUse.as('lastUsedAt')])
+    .select(['identities.confirmed_at as confirmedAt', 'identities.issuer', 'issuer_sessions.refresh_token as renewal'])
     .select([
       'users.id as userId',
       'users.email',
@@ -37,9 +44,13 @@ export async function findSessionHolder(
     .where(isWithin(bounds))
     .executeTakeFirst();
   if (!row) return undefined;
-  const { id, lastUsedAt, ...user } = row;
+  const { id, lastUsedAt, confirmedAt, issuer, renewal, ...user } = row;
   const credential = { kind: 'session', id, isLimited: false } as const;
-  return { caller: { kind: 'user', ...user, networks: limitOfUser(user), credential }, lastUsedAt };
+  const isRenewedBy = renewal === null ? null : issuer;
+  return {
+    caller: { kind: 'user', ...user, networks: limitOfUser(user), credential },
+    ...{ lastUsedAt, confirmedAt, isRenewedBy },
+  };
 }
 
 export type StoredSession = Omit<
@@ -96,12 +107,22 @@ export async function deleteSession(db: Db, userId: number, id: number): Promise
     .executeTakeFirst();
 }
 
+/** Ends all sessions of a user, and its logins at an issuer that opened none yet. */
 export async function endSessions(db: Db, userId: number): Promise<number> {
+  await db.deleteFrom('login_attempts').where('user_id', '=', userId).execute();
   return (await db.deleteFrom('sessions').where('user_id', '=', userId).returning('id').execute()).length;
+}
+
+/** Ends the sessions of a user without a refresh token, and returns their number. */
+export async function endUnrenewedSessions(db: Db, userId: number): Promise<number> {
+  const renewed = db.selectFrom('issuer_sessions').select('session_id').where('refresh_token', 'is not', null);
+  const query = db.deleteFrom('sessions').where('user_id', '=', userId).where('id', 'not in', renewed);
+  return (await query.returning('id').execute()).length;
 }
 
 /** Ends the sessions of a user that were opened by then, and returns their number. */
 export async function endSessionsBefore(db: Db, userId: number, before: string): Promise<number> {
+  await db.deleteFrom('login_attempts').where('user_id', '=', userId).where('created_at', '<=', before).execute();
   const query = db.deleteFrom('sessions').where('user_id', '=', userId).where('created_at', '<=', before);
   return (await query.returning('id').execute()).length;
 }

@@ -481,6 +481,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
       .addColumn('issuer', 'text', required)
       .addColumn('subject', 'text', required)
       .addColumn('last_login_at', 'text')
+      .addColumn('confirmed_at', 'text')
       .addUniqueConstraint('identities_subject', ['issuer', 'subject'])
       .execute();
     await db.schema
@@ -500,6 +501,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
       .addColumn('address', 'text', required)
       .addColumn('created_at', 'text', required)
       .addColumn('user_id', 'integer', (column) => column.references('users.id').onDelete('cascade'))
+      .addColumn('subject', 'text')
       .addColumn('refusal', 'text')
       .addColumn('issuer_session', 'text')
       .addColumn('refresh_token', 'text')

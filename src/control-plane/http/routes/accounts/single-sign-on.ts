@@ -8,7 +8,7 @@ import {
   LogoutToken,
   SingleSignOn,
 } from '../../../../contract/single-sign-on.ts';
-import { IssuerRefused, Unauthenticated } from '../../../errors.ts';
+import { IssuerRefused } from '../../../errors.ts';
 import { logOutByIssuer } from '../../../service/accounts/issuer-logout.ts';
 import {
   attemptMs,
@@ -19,9 +19,7 @@ import {
 } from '../../../service/accounts/single-sign-on.ts';
 import type { Context } from '../../../service/context.ts';
 import type { App } from '../../app.ts';
-import type { FailureLimit } from '../../limits.ts';
 import {
-  clearLoginCookie,
   isHostOf,
   readLoginCookies,
   requirePublicHost,
@@ -33,7 +31,7 @@ import { Nothing } from '../parts.ts';
 
 const path = '/api/auth/single-sign-on';
 
-export function addSingleSignOnRoutes(app: App, context: Context, limitFailures: FailureLimit): void {
+export function addSingleSignOnRoutes(app: App, context: Context): void {
   app.route({
     method: 'GET',
     url: '/api/auth/methods',
@@ -63,7 +61,12 @@ export function addSingleSignOnRoutes(app: App, context: Context, limitFailures:
       requireSingleSignOn(context);
       requirePublicHost(request, context.publicUrls);
       requireSameOrigin(request);
-      const { url, browser } = await beginLogin(context, callbackFor(request.host, context), request.ip);
+      const { url, browser } = await beginLogin(
+        context,
+        callbackFor(request.host, context),
+        request.ip,
+        readLoginCookies(request)[0],
+      );
       const expiresAt = new Date(context.now().getTime() + attemptMs);
       setLoginCookie(request, response, request.body.session_cookie, { cookie: browser, expiresAt });
       return { data: { authorization_url: url.href } };
@@ -85,11 +88,9 @@ export function addSingleSignOnRoutes(app: App, context: Context, limitFailures:
       requirePublicHost(request, context.publicUrls);
       requireSameOrigin(request);
       const { session_cookie: page, device_name: name = 'console' } = request.body;
-      clearLoginCookie(request, response, page);
-      const browsers = readLoginCookies(request.headers.cookie);
-      const opened = await limitFailures(request, 'single sign-on', () =>
-        redeemLogin(context, browsers, { name: name.slice(0, 255).replaceAll('\0', ''), address: request.ip }),
-      );
+      const opened = await redeemLogin(context, readLoginCookies(request), {
+        ...{ name: name.slice(0, 255).replaceAll('\0', ''), address: request.ip },
+      });
       const { data } = await replyWithSession(context, request, response, page, opened);
       if (!('session_key' in data)) throw new Error('a page got a bearer token');
       return { data };
@@ -115,15 +116,9 @@ export function addSingleSignOnRoutes(app: App, context: Context, limitFailures:
       handler: async (request, response) => {
         requireSingleSignOn(context);
         try {
-          await limitFailures(request, 'logout tokens', () =>
-            logOutByIssuer(context, request.body.logout_token, request.ip).catch((error) => {
-              // Counts as a refused credential.
-              if (error instanceof IssuerRefused) throw new Unauthenticated(error.message, { cause: error });
-              throw error;
-            }),
-          );
+          await logOutByIssuer(context, request.body.logout_token, request.ip);
         } catch (error) {
-          if (!(error instanceof Unauthenticated)) throw error;
+          if (!(error instanceof IssuerRefused)) throw error;
           return response.code(400).send({ message: error.message });
         }
         return { data: null };
@@ -140,7 +135,7 @@ export function serveCallback(app: App, context: Context): void {
   app.get(`${path}/callback`, async (request, response) => {
     const query = request.url.split('?').slice(1).join('?');
     if (context.singleSignOn !== null) {
-      await finishLogin(context, query, readLoginCookies(request.headers.cookie), request.ip);
+      await finishLogin(context, query, readLoginCookies(request), request.ip);
     }
     // Relative, because a proxy may serve the console below a path.
     return response.code(303).header('location', '../../../#/single-sign-on').send();
