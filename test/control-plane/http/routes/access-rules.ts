@@ -295,7 +295,7 @@ export const rules: Readonly<Record<string, Rule>> = {
     body: () => ({ subject: 's1' }),
     // There is no issuer.
     success: 403,
-    foreign: 403,
+    foreign: 404,
     audit: 'user.link',
     proof: 'current_password',
     apart: 'oidc/single-sign-on.test.ts',
