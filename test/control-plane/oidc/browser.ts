@@ -1,11 +1,9 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { onTestFinished } from 'vitest';
 import type { OidcSettings } from '../../../src/control-plane/domain/single-sign-on.ts';
-import type { ServeOptions } from '../../../src/control-plane/serve.ts';
 import { Secret } from '../../../src/core/crypto/secret.ts';
-import { closePlane, openPlane, type Plane, type Reply } from '../harness.ts';
-import { client, startProvider, type TestProvider } from './provider.ts';
+import type { Plane, Reply } from '../harness.ts';
+import { client, type TestProvider } from './provider.ts';
 
 export const path = '/api/auth/single-sign-on';
 
@@ -34,41 +32,6 @@ export function settingsFor(issuer: string, others: Partial<OidcSettings> = {}):
     ],
     tokenMaxAgeMs: 30 * 24 * 3600 * 1000,
     ...others,
-  };
-}
-
-export interface Office {
-  readonly plane: Plane;
-  readonly provider: TestProvider;
-  /** Moves the clock of the control plane, but not of the issuer. */
-  advance(ms: number): void;
-}
-
-/** A control plane with an issuer. Its clock runs, as that of the issuer does. */
-export async function openOffice({
-  settings = {},
-  ...options
-}: Partial<ServeOptions> & { settings?: Partial<OidcSettings> } = {}): Promise<Office> {
-  const port = options.port ?? (await findPort());
-  const provider = await startProvider(`http://127.0.0.1:${port}${path}/callback`);
-  onTestFinished(provider.stop);
-  let ahead = 0;
-  const plane = await openPlane({
-    port,
-    publicUrls: [new URL(`http://127.0.0.1:${port}/`)],
-    oidc: settingsFor(provider.url, settings),
-    now: () => new Date(Date.now() + ahead),
-    steadyNow: () => Date.now() + ahead,
-    refreshPauseMs: 50,
-    ...options,
-  });
-  onTestFinished(() => closePlane(plane));
-  return {
-    plane,
-    provider,
-    advance: (ms) => {
-      ahead += ms;
-    },
   };
 }
 

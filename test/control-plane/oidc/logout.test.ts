@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { logInAt, openOffice } from './browser.ts';
+import { logInAt } from './browser.ts';
+import { openOffice } from './office.ts';
 
 const groups = ['net-admins'];
 test('a logout of a user at the issuer ends its sessions and personal tokens', async () => {

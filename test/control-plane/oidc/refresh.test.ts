@@ -2,7 +2,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { eventually } from '../../lab/eventually.ts';
 import { postgres, withDatabase } from '../databases.ts';
 import { closePlane, hour, logIn, openPlane } from '../harness.ts';
-import { logInAt, openOffice, settingsFor } from './browser.ts';
+import { logInAt, settingsFor } from './browser.ts';
+import { openOffice } from './office.ts';
 
 const minutes = 60_000;
 const groups = ['net-admins'];

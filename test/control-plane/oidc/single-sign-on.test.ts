@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { hour, logIn, owner, publicKey, withDatabase } from '../harness.ts';
-import { begin, logInAt, openBrowser, openOffice, passIssuer, path, post, redeem, visit } from './browser.ts';
+import { begin, logInAt, openBrowser, passIssuer, path, post, redeem, visit } from './browser.ts';
+import { openOffice } from './office.ts';
 
 const audit = async (office: Awaited<ReturnType<typeof openOffice>>, token: string) =>
   (await office.plane.call('GET', '/api/audit', { token })).body.data as {

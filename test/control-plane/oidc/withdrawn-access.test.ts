@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { eventually } from '../../lab/eventually.ts';
 import { withDatabase } from '../databases.ts';
 import { hour, logIn, owner } from '../harness.ts';
-import { begin, logInAt, type Office, openBrowser, openOffice, passIssuer, redeem, visit } from './browser.ts';
+import { begin, logInAt, openBrowser, passIssuer, redeem, visit } from './browser.ts';
+import { type Office, openOffice } from './office.ts';
 
 const minutes = 60_000;
 const groups = ['net-admins'];

@@ -532,8 +532,8 @@ export const migrations: Readonly<Record<string, Migration>> = {
       .addColumn('tries', 'integer', required)
       .addColumn('expires_at', 'text', required)
       .execute();
-    for (const of of ['second_factors', 'factor_challenges'])
-      await db.schema.createIndex(`${of}_user`).on(of).column('user_id').execute();
+    for (const name of ['second_factors', 'factor_challenges'])
+      await db.schema.createIndex(`${name}_user`).on(name).column('user_id').execute();
   },
   '0036-own-devices': async (db) => {
     await db.schema.alterTable('networks').addColumn('self_enroll', 'text').execute();
