@@ -170,7 +170,7 @@ async function findService(input: Input): Promise<AdminAccess> {
   const login = await readLogin(loginFolder(input), warn);
   const variable = input.environment.CPN_API_TOKEN;
   const named = (await readServiceAddress(input)) ?? login?.service;
-  if (named === undefined) throw new WrongUsage('not logged in; run "cpn login --api URL --email EMAIL"');
+  if (named === undefined) throw new WrongUsage('not logged in; run "cpn login --api URL"');
   const isLogin = login?.service.url === named.url;
   const listener = isLogin ? login.service.listener : undefined;
   const service = listener === undefined ? named : { ...named, listener };

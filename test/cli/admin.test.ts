@@ -63,7 +63,7 @@ describe('the control plane of an administrator', () => {
 
   it('is missing without a login and without a flag', async () => {
     const input = new Input({}, apiFlags, { XDG_CONFIG_HOME: folder });
-    await expect(openAdminAt(input)).rejects.toThrow('not logged in; run "cpn login --api URL --email EMAIL"');
+    await expect(openAdminAt(input)).rejects.toThrow('not logged in; run "cpn login --api URL"');
   });
 });
 

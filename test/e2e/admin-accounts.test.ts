@@ -364,7 +364,7 @@ describe('a session', () => {
     expect((await shell.fail(['login', '--api', plane.url, ...flags])).exitCode).toBe(4);
     expect((await shell.fail(['login', ...flags])).exitCode).toBe(2);
     expect((await shell.fail(['login', '--api', plane.url])).stderr).toContain(
-      '--email is missing; or use --token-file',
+      '--email is missing; or use --token-file, or --no-browser to log in with a code',
     );
     const call = ['api', 'GET', '/x', '--timeout', '1', '--api', 'http://127.0.0.1:9'];
     const { exitCode, stderr } = await shell.fail(call, { CPN_API_TOKEN: 'x' });

@@ -21,7 +21,7 @@ import { logInOnPage } from './device-login.ts';
 
 export const login: Command = {
   name: 'login',
-  summary: 'Log in as an administrator of a control plane: in its console, or with e-mail and password',
+  summary: 'Log in to a control plane: in its console, or with e-mail and password',
   flags: {
     ...apiFlags,
     ...jsonFlag,
@@ -142,7 +142,8 @@ async function askAddress(): Promise<string | null> {
 }
 
 async function askEmail(): Promise<string> {
-  if (!hasTerminal()) throw new WrongUsage('--email is missing; or use --token-file');
+  if (!hasTerminal())
+    throw new WrongUsage('--email is missing; or use --token-file, or --no-browser to log in with a code');
   return ask('E-mail address');
 }
 

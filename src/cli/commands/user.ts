@@ -202,6 +202,7 @@ export const resetFactors: Command = {
     if (!(await confirmByName(question, [email, String(id)], input))) return exitCodes.failed;
     const { factors_removed } = await service.resetFactors(id);
     if (input.switch('json')) printJson({ id, email, factors_removed });
+    else if (factors_removed === 0) note(`user ${printable(email)} (${id}) has no second factor`);
     else note(`removed the second factors of user ${printable(email)} (${id}): ${factors_removed ?? 'all'}`);
     return exitCodes.done;
   },

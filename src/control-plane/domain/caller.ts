@@ -82,6 +82,7 @@ export const peerOnly = { roles: [], peer: true } satisfies AccessRule;
 export const administrators = { roles: administeringRoles, peer: false } satisfies AccessRule;
 export const administratorsInSession = { ...administrators, sessionOnly: true } satisfies AccessRule;
 export const owners = { roles: ['owner'], peer: false } satisfies AccessRule;
+export const ownersInSession = { ...owners, sessionOnly: true } satisfies AccessRule;
 export const readersInSession = { roles: everyRole, peer: false, sessionOnly: true } satisfies AccessRule;
 
 /** A caller whose change sets these tags. Only owners and admins set tags: rules select by them. */
@@ -110,7 +111,7 @@ export function checkAccess(caller: Caller, access: Exclude<AccessRule, 'anyone'
     throw new Forbidden(`the role ${caller.role} may not do this; ask one of: ${access.roles.join(', ')}`);
   }
   if (access.sessionOnly && caller.credential.kind !== 'session') {
-    throw new Forbidden('a personal token may not do this; log in with e-mail address and password');
+    throw new Forbidden('a personal token may not do this; log in with "cpn login" or in the console');
   }
   checkLimit(caller);
 }

@@ -321,6 +321,10 @@ test('with passwords off, a reset owner alone logs in with one, on this host', a
   expect(await logs()).toBe(200);
   // A proxy on this host would admit every client.
   for (const header of ['x-forwarded-for', 'forwarded', 'via']) expect(await logs({ [header]: '192.0.2.1' })).toBe(403);
+  const reset = await plane.call('POST', '/api/auth/login', { body: owner }).then(({ body }) => body.data.access_token);
+  const user = { email: 'ada@example.net', password: 'a password of length', role: 'viewer' };
+  const made = await plane.call('POST', '/api/users', { token: reset, body: user });
+  expect([made.status, made.body.message]).toEqual([403, expect.stringContaining('logins with a password are off')]);
   const wrong = { email: owner.email, password: 'something else here' };
   expect((await plane.call('POST', '/api/auth/login', { body: wrong })).status).toBe(401);
 });

@@ -88,5 +88,5 @@ export function requireFreshLogin({ now }: Pick<Context, 'now'>, login: string |
 }
 
 function byToken(): Forbidden {
-  return new Forbidden('a personal token may not do this; log in with e-mail address and password');
+  return new Forbidden('a personal token may not do this; log in with "cpn login" or in the console');
 }

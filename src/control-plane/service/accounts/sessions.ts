@@ -34,7 +34,7 @@ import { challengeLogin } from './second-step.ts';
 const useGrainMs = 3600 * 1000;
 
 const passwordsOff =
-  'logins with a password are off (--password-login off); use single sign-on, or "cpn control-plane reset-owner" and its password on the host of the control plane';
+  'logins with a password are off (--password-login off); log in by single sign-on: in the console, or with "cpn login"; on its host, an owner may use the password of "cpn control-plane reset-owner"';
 
 export interface LoginAttempt {
   readonly email: string;

@@ -57,6 +57,7 @@ export async function createUser(
   { email, password, role, networks: asked, own }: NewUser,
 ): Promise<User> {
   checkRank(caller.role, role, 'make');
+  if (!context.allowsPasswords) throw new Forbidden(noPasswords);
   checkOwnerLimit(role, asked);
   const proof = await proveIfGiven(context, caller, own);
   const passwordHash = await hashPassword(password, context.random, context.passwordCost, {
@@ -83,6 +84,9 @@ export async function createUser(
     return { ...user, networks };
   });
 }
+
+const noPasswords =
+  'logins with a password are off (--password-login off), so a user with a password could not log in; users come by single sign-on';
 
 export async function checkEmailFree({ db }: Context, { email }: Partial<CreateUser>): Promise<void> {
   if (email !== undefined && (await store.findUserByEmail(db, email.toLowerCase()))) throw emailInUse();

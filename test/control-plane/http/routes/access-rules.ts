@@ -291,6 +291,7 @@ export const rules: Readonly<Record<string, Rule>> = {
   },
   'PUT /api/users/{user}/link': {
     roles: ['owner'],
+    sessionOnly: true,
     path: ({ user }) => `/api/users/${user}/link`,
     body: () => ({ subject: 's1' }),
     // There is no issuer.
@@ -302,6 +303,7 @@ export const rules: Readonly<Record<string, Rule>> = {
   },
   'DELETE /api/users/{user}/link': {
     roles: ['owner'],
+    sessionOnly: true,
     path: ({ user }) => `/api/users/${user}/link`,
     // The user is not linked.
     success: 404,

@@ -4,7 +4,7 @@ import { page, Refusal, reply } from '../../../../contract/reply.ts';
 import { LinkUser } from '../../../../contract/single-sign-on.ts';
 import { ChangedUser, ChangeUser, CreateUser, SessionsEnded, User, UserRemoval } from '../../../../contract/user.ts';
 import { Secret } from '../../../../core/crypto/secret.ts';
-import { administrators, administratorsInSession, owners } from '../../../domain/caller.ts';
+import { administrators, administratorsInSession, owners, ownersInSession } from '../../../domain/caller.ts';
 import { linkUser, unlinkUser } from '../../../service/accounts/link-user.ts';
 import { listSessions } from '../../../service/accounts/sessions.ts';
 import {
@@ -118,7 +118,7 @@ export function addUserRoutes(app: App, context: Context, sendPage: SendPage, li
   app.route({
     method: 'PUT',
     url: '/api/users/:user/link',
-    config: { access: owners },
+    config: { access: ownersInSession },
     schema: {
       operationId: 'linkUser',
       summary: 'Link a user to a user of the issuer of single sign-on, whose groups then give its role',
@@ -138,7 +138,7 @@ export function addUserRoutes(app: App, context: Context, sendPage: SendPage, li
   app.route({
     method: 'DELETE',
     url: '/api/users/:user/link',
-    config: { access: owners },
+    config: { access: ownersInSession },
     schema: {
       operationId: 'unlinkUser',
       summary: 'Unlink a user from the issuer of single sign-on; its sessions end, and its password stays',
