@@ -103,7 +103,9 @@ test('a summary counts each state of peers and routes, offline servers but no la
       if (id === deleted) return null;
       return id === other ? evaluate([observedConnector(1)]) : evaluation;
     };
-    const caller = { kind: 'user', organizationId: organization } as unknown as Parameters<typeof summarizeNetworks>[2];
+    const caller = { kind: 'user', organizationId: organization, networks: null } as unknown as Parameters<
+      typeof summarizeNetworks
+    >[2];
     const slice = { after: null, skip: 0, limit: 10 };
     const { entries } = await summarizeNetworks({ db } as unknown as Context, { readRecent }, caller, slice);
     expect(reading).toEqual([network, other, deleted]);

@@ -35,8 +35,8 @@ async function open() {
 }
 
 const owner = {
-  ...{ kind: 'user', userId: 1, email: '', organizationId: 1, role: 'owner', credential: { kind: 'session', id: 1 } },
-  ...{ address: '127.0.0.1', access: readers },
+  ...{ kind: 'user', userId: 1, email: '', organizationId: 1, role: 'owner', networks: null, scope: 'filtered' },
+  ...{ credential: { kind: 'session', id: 1, isLimited: false }, address: '127.0.0.1', access: readers },
 } as UserCaller;
 
 function waitRequest() {
