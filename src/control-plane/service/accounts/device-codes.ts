@@ -6,6 +6,7 @@ import { boundSessions } from '../../domain/session-limits.ts';
 import { hashToken, mintToken, type Random, tokenPrefixes } from '../../domain/tokens.ts';
 import { DeviceCodeRefused, InvalidRequest, NotFound, TooManyRequests } from '../../errors.ts';
 import * as store from '../../store/accounts/device-codes.ts';
+import { hasFactor } from '../../store/accounts/second-factors.ts';
 import { findSessionProof } from '../../store/accounts/sessions.ts';
 import { lockUserById } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/tables.ts';
@@ -90,12 +91,13 @@ export async function decideDeviceLogin(
     const at = context.now();
     const { id, name, address, redirect_port, expires_at } = await findAsked(transaction, userCode, at);
     if (approve) await requireProof(context, transaction, { caller, login, proof, field: 'password' });
+    const isProven = proof !== null && !(await hasFactor(transaction, caller.userId));
     const redirects = approve && redirect_port !== null;
     const usableUntil = Math.min(at.getTime() + usableMs, Date.parse(expires_at));
     const isFirst = await store.decideCode(transaction, id, {
       ...{ outcome: approve ? 'approved' : 'refused', user_id: caller.userId, session_id: caller.credential.id },
       // A chain of approvals must not prolong the proof of the first session.
-      proven_at: proof === null ? login : at.toISOString(),
+      proven_at: isProven ? at.toISOString() : login,
       redirect_code_hash: redirects ? hashToken(redirectCode) : null,
       expires_at: new Date(usableUntil).toISOString(),
     });

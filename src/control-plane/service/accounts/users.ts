@@ -15,7 +15,7 @@ import { hashPassword } from '../../domain/passwords.ts';
 import { Forbidden, InvalidRequest, NotFound } from '../../errors.ts';
 import { findIdentity } from '../../store/accounts/identities.ts';
 import { deleteTokens } from '../../store/accounts/personal-tokens.ts';
-import { deleteChallenges } from '../../store/accounts/second-factors.ts';
+import { deleteChallenges, hasFactor } from '../../store/accounts/second-factors.ts';
 import { deleteSession, endSessions } from '../../store/accounts/sessions.ts';
 import * as store from '../../store/accounts/users.ts';
 import type { Slice, StoredPage } from '../../store/page.ts';
@@ -196,7 +196,9 @@ export async function changePassword(
     await deleteChallenges(transaction, userId);
     const own = await deleteSession(transaction, userId, credential.id);
     const ended = await endSessions(transaction, userId);
-    const fresh = { userId, name: own?.name ?? '', address, isSplit: session === 'split' };
+    // The password replaces no second factor, so the proof is that of the login.
+    const provenAt = login !== null && (await hasFactor(transaction, userId)) ? { provenAt: login } : {};
+    const fresh = { userId, name: own?.name ?? '', address, isSplit: session === 'split', ...provenAt };
     const opened = session === null ? null : await openSession(context, transaction, fresh);
     const revoked = keepsTokens ? [] : await deleteTokens(transaction, userId, now().toISOString());
     await record(transaction, author, {

@@ -5,13 +5,13 @@ import { migrate } from '../../../../src/control-plane/store/migrations/migrate.
 import { migrations, neededMigration } from '../../../../src/control-plane/store/migrations/migrations.ts';
 import { parsePrefix } from '../../../../src/core/net/cidr.ts';
 import { withDatabase } from '../../databases.ts';
-import { closePlane, openPlane, type Plane, startPlane } from '../../harness.ts';
+import { closePlane, makeConsole, openPlane, type Plane, startPlane } from '../../harness.ts';
 import { type Authenticator, makeAuthenticator } from '../software-authenticator.ts';
 
 let plane: Plane;
 let ownerToken: string;
 beforeAll(async () => {
-  plane = await openPlane({ proxies: [parsePrefix('127.0.0.1/32')] });
+  plane = await openPlane({ console: makeConsole(), proxies: [parsePrefix('127.0.0.1/32')] });
 });
 beforeEach(async () => {
   ownerToken = await plane.signIn('owner');
@@ -596,6 +596,36 @@ describe('with a second factor, the password proves nothing in an old session', 
     const { challenge } = await challengeOf(user);
     const fresh = sessionOf(await second({ challenge, code: codeOf(secret) }));
     expect((await plane.call(method, path, { body, headers: fresh })).status).toBeLessThan(300);
+  });
+});
+
+describe('with a second factor, a password does not renew the login', () => {
+  const isRecent = async (token: string) =>
+    (await plane.call('POST', '/api/auth/factors/recovery-codes', { token })).status === 201;
+
+  test('by the approval of a device code', async () => {
+    const { session } = await makeUserWithApp();
+    plane.clock.advance(3 * minute);
+    const started = await plane.call('POST', '/api/auth/device-codes', { body: { device_name: 'laptop' } });
+    const { data } = started.body;
+    const at = `/api/auth/device-codes/${data.user_code}/approval`;
+    const approval = await plane.call('POST', at, { body: { approve: true, password }, headers: session });
+    expect(approval.status).toBe(200);
+    const body = { device_code: data.device_code };
+    const token = (await plane.call('POST', '/api/auth/device-codes/token', { body })).body.data.access_token;
+    expect(await isRecent(token)).toBe(true);
+    plane.clock.advance(3 * minute);
+    expect(await isRecent(token)).toBe(false);
+  });
+
+  test('by its change', async () => {
+    const { session } = await makeUserWithApp();
+    plane.clock.advance(3 * minute);
+    const body = { current_password: password, new_password: 'another long password', session_cookie: '/' };
+    const renewed = sessionOf(await plane.call('PUT', '/api/auth/password', { body, headers: session }));
+    plane.clock.advance(3 * minute);
+    const codes = await plane.call('POST', '/api/auth/factors/recovery-codes', { headers: renewed });
+    expect(codes.status).toBe(403);
   });
 });
 
