@@ -218,6 +218,21 @@ describe('a user enrols an own device', () => {
     expect((await mint(await makeUser())).status).toBe(201);
   });
 
+  test('a device whose expiry an admin set keeps its place, before and after its end', async () => {
+    const ann = await makeUser();
+    const device = await join(ann);
+    await change(device.id, { expires_at: from(1) });
+    for (const hours of [0, 2]) {
+      on.plane.clock.advance(hours * hour);
+      const removal = await on.plane.call('DELETE', `/api/auth/devices/${device.id}`, { token: ann.token });
+      expect([removal.status, removal.body.message]).toEqual([
+        403,
+        'an admin set the expiry of this device; an admin removes it',
+      ]);
+    }
+    expect(await own(ann)).toHaveLength(1);
+  });
+
   test('with ten keys at most that wait, and unused ones are deleted later', async () => {
     const ann = await makeUser();
     for (let count = 0; count < 10; count += 1) expect((await mint(ann)).status).toBe(201);

@@ -36,11 +36,16 @@ export async function renameOwnDevice(
   return device;
 }
 
-/** Removes an own device. A suspended one keeps its place: its user must not enrol it again. */
+/**
+ * Removes an own device. A suspended one, and one with an expiry that an admin set, keep their
+ * places: their user must not enrol them again.
+ */
 export async function removeOwnDevice(context: Context, caller: UserCaller, id: number): Promise<void> {
   const network = await findNetwork(context, caller, id);
   await removePeer(context, caller, network, id, (peer) => {
     const device = requireOwn(caller)(peer);
+    if (device.expires_at !== null && device.reauth_hours === 0)
+      throw new Forbidden('an admin set the expiry of this device; an admin removes it');
     if (device.suspended_at === null || isWaiting(device)) return;
     throw new Forbidden('this device is suspended; an admin resumes or removes it');
   });
