@@ -1,5 +1,6 @@
 import type { Assertion, LoginChallenge } from '../../../contract/second-factor.ts';
 import type { Secret } from '../../../core/crypto/secret.ts';
+import { widenAddress } from '../../domain/caller.ts';
 import { findTotpStep, hashRecoveryCode } from '../../domain/one-time-codes.ts';
 import {
   loadPasskeys,
@@ -21,8 +22,9 @@ import { type OpenedSession, openLogin, type SecondProof } from './open-login.ts
 
 /** Failed attempts after which a challenge is void. */
 const mostTries = 5;
-/** Challenges of a user at once. A later one voids the oldest. */
-const mostChallenges = 20;
+/** Challenges of a user at once from one part of the addresses, and in all. */
+const mostOfOrigin = 20;
+const mostChallenges = 100;
 
 /**
  * Codes that a user's apps refuse in an hour: of a million codes three are right, and a challenge
@@ -34,6 +36,7 @@ const failureMs = 3600 * 1000;
 interface FirstStep {
   readonly userId: number;
   readonly device: string;
+  readonly address: string;
   readonly factors: readonly store.StoredFactor[];
   /** Null where browsers offer no passkeys. */
   readonly site: PasskeySite | null;
@@ -43,14 +46,14 @@ interface FirstStep {
 export async function challengeLogin(
   context: Context,
   transaction: Db,
-  { userId, device, factors, site }: FirstStep,
+  { userId, device, address, factors, site }: FirstStep,
 ): Promise<LoginChallenge> {
   const { random } = context;
   const token = mintToken(tokenPrefixes.challenge, random);
   const passkeys = factors.flatMap(({ data }) => ('rpId' in data ? [data] : []));
   const isUsable = site !== null && passkeys.some(({ rpId }) => rpId === site.rpId);
   const passkey = isUsable ? { ...site, value: mintPasskeyChallenge(random) } : null;
-  const data = { kind: 'login', device, passkey } as const;
+  const data = { kind: 'login', device, address, passkey } as const;
   const expires_at = await insertChallenge(context, transaction, { userId, sessionId: null, token, data });
   return {
     second_factor: {
@@ -69,17 +72,55 @@ interface NewChallenge {
   readonly data: store.ChallengeData;
 }
 
-/** Stores a challenge, and returns when it expires. */
+/** Stores a challenge, and returns when it expires. The caller has locked the user. */
 export async function insertChallenge(
-  { now }: Context,
+  context: Context,
   transaction: Db,
   { userId, sessionId, token, data }: NewChallenge,
 ): Promise<string> {
-  const at = now();
-  const expires_at = new Date(at.getTime() + challengeMs).toISOString();
+  await makeRoom(context, transaction, userId, data);
+  const expires_at = new Date(context.now().getTime() + challengeMs).toISOString();
   const row = { user_id: userId, session_id: sessionId, token_hash: hashToken(token), data, tries: 0, expires_at };
-  await store.insertChallenge(transaction, row, { now: at.toISOString(), kept: mostChallenges });
+  await store.insertChallenge(transaction, row);
   return expires_at;
+}
+
+/**
+ * Deletes the expired challenges of a user, and surplus ones where there are most: a thief of the
+ * password must not void the login of the user. Records logins that had no second factor.
+ */
+async function makeRoom(context: Context, transaction: Db, userId: number, data: store.ChallengeData): Promise<void> {
+  const now = context.now().toISOString();
+  const stored = await store.listChallenges(transaction, userId);
+  const open = stored.filter(({ expires_at }) => expires_at > now);
+  const groups = Map.groupBy(open, (each) => originOf(each.data));
+  const own = groups.get(originOf(data)) ?? [];
+  const largest = [...groups.values()].reduce((most, each) => (each.length > most.length ? each : most), own);
+  const full = own.length >= mostOfOrigin ? own : open.length >= mostChallenges ? largest : [];
+  const gone = [...stored.filter(({ expires_at }) => expires_at <= now), ...full.slice(0, 1)];
+  for (const challenge of gone) {
+    await store.deleteChallenge(transaction, challenge.id);
+    await recordUnanswered(context, transaction, challenge);
+  }
+}
+
+function originOf(data: store.ChallengeData): string {
+  if (data.kind !== 'login' || data.address === undefined) return '';
+  return widenAddress(data.address) ?? data.address;
+}
+
+/** A wrong answer is in the audit log already. */
+async function recordUnanswered(
+  { readTime }: Context,
+  transaction: Db,
+  { user_id: id, email, organization_id: organizationId, data, tries, expires_at }: store.ListedChallenge,
+): Promise<void> {
+  if (data.kind !== 'login' || tries > 0) return;
+  const actor = { kind: 'nobody', id: null, name: null } as const;
+  const author = { organizationId, actor, address: data.address ?? null, readTime };
+  const target = { kind: 'user', id, name: email } as const;
+  const details = { second_factor: 'missing', until: expires_at };
+  await record(transaction, author, { action: 'login.refused', target, details });
 }
 
 /** Finds a challenge of this page that is not used up, and locks its user. */

@@ -81,11 +81,11 @@ export async function login(context: Context, attempt: LoginAttempt): Promise<Op
       if (attempt.isSplit)
         return challengeLogin(context, transaction, {
           userId: user.id,
-          device: name,
+          ...{ device: name, address: attempt.address },
           factors,
           site: attempt.site ?? null,
         });
-      await recordRefusalIn(context, transaction, { attempt, user, details: { second_factor: null } });
+      await recordRefusalIn(context, transaction, { attempt, user, details: { second_factor: 'missing' } });
       return null;
     }
     const { id: _, ...opened } = await openLogin(context, transaction, {

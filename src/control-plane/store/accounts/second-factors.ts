@@ -113,7 +113,13 @@ export async function useRecoveryCode(db: Db, userId: number, hash: string): Pro
 
 /** What the challenge is for, and what its answer is compared with. */
 export type ChallengeData =
-  | { readonly kind: 'login'; readonly device: string; readonly passkey: PasskeyChallenge | null }
+  | {
+      readonly kind: 'login';
+      readonly device: string;
+      /** The source address. Earlier versions stored none. */
+      readonly address?: string;
+      readonly passkey: PasskeyChallenge | null;
+    }
   | { readonly kind: 'totp'; readonly secret: string }
   | { readonly kind: 'passkey'; readonly passkey: PasskeyChallenge };
 
@@ -127,36 +133,38 @@ export interface PasskeyChallenge {
 export type StoredChallenge = Omit<Selectable<Tables['factor_challenges']>, 'token_hash' | 'data' | 'expires_at'> &
   Pick<Selectable<Tables['users']>, 'email' | 'organization_id'> & { readonly data: ChallengeData };
 
-/** Adds a challenge. Deletes expired ones, and all but the newest `kept` of this user. */
+export type ListedChallenge = StoredChallenge & Pick<Selectable<Tables['factor_challenges']>, 'expires_at'>;
+
 export async function insertChallenge(
   db: Db,
   { data, ...row }: Omit<Insertable<Tables['factor_challenges']>, 'data'> & { readonly data: ChallengeData },
-  { now, kept }: { readonly now: string; readonly kept: number },
 ): Promise<void> {
-  await db.deleteFrom('factor_challenges').where('expires_at', '<=', now).execute();
   await db
     .insertInto('factor_challenges')
     .values({ ...row, data: JSON.stringify(data) })
     .execute();
-  const surplus = await db
+}
+
+/** All challenges of a user, the oldest first, also expired ones. */
+export async function listChallenges(db: Db, userId: number): Promise<ListedChallenge[]> {
+  const rows = await selectChallenges(db)
+    .select('expires_at')
+    .where('user_id', '=', userId)
+    .orderBy('factor_challenges.id')
+    .execute();
+  return rows.map((row) => ({ ...row, data: JSON.parse(row.data) }));
+}
+
+function selectChallenges(db: Db) {
+  return db
     .selectFrom('factor_challenges')
-    .select('id')
-    .where('user_id', '=', row.user_id)
-    .orderBy('id', 'desc')
-    .offset(kept)
-    .limit(1)
-    .executeTakeFirst();
-  if (!surplus) return;
-  const oldest = db.deleteFrom('factor_challenges').where('user_id', '=', row.user_id);
-  await oldest.where('id', '<=', surplus.id).execute();
+    .innerJoin('users', 'users.id', 'factor_challenges.user_id')
+    .select(['factor_challenges.id', 'user_id', 'session_id', 'data', 'tries', 'email', 'organization_id']);
 }
 
 /** Finds a challenge that has not expired. The caller locks its user, and then finds it again. */
 export async function findChallenge(db: Db, tokenHash: string, now: string): Promise<StoredChallenge | undefined> {
-  const row = await db
-    .selectFrom('factor_challenges')
-    .innerJoin('users', 'users.id', 'factor_challenges.user_id')
-    .select(['factor_challenges.id', 'user_id', 'session_id', 'data', 'tries', 'email', 'organization_id'])
+  const row = await selectChallenges(db)
     .where('token_hash', '=', tokenHash)
     .where('expires_at', '>', now)
     .executeTakeFirst();

@@ -326,7 +326,7 @@ describe('a login without a page', () => {
     expect([refused.status, refused.body.message]).toEqual([403, expect.stringContaining('cpn login --token-file')]);
     expect((await auditOf(['login.refused']))[0]).toMatchObject({
       target: { id: user.id },
-      details: { second_factor: null },
+      details: { second_factor: 'missing' },
     });
     const wrong = await loginByApi({ ...user, password: 'not this one at all' });
     const unknown = await loginByApi({ ...user, email: 'unknown@example.net' });
@@ -723,7 +723,35 @@ test('the database has hashes of recovery codes and challenges, and the log has 
   for (const plain of [...recovery_codes, challenge, secret, code]) expect(plane.log()).not.toContain(plain);
 });
 
-test('a user has 20 challenges at most, of which the newest are valid', async () => {
+test('logins from another network void no challenge, also at the bound of a user', async () => {
+  const { user, secret } = await makeUserWithApp();
+  const { challenge } = await challengeOf(user);
+  for (let count = 0; count < 105; count += 1)
+    await challengeOf(user, pageAt('cp.test', 'https', `198.51.${count % 7}.${count}`));
+  const rows = await withDatabase(plane.dataDir, (db) =>
+    db.selectFrom('factor_challenges').select('id').where('user_id', '=', user.id).execute(),
+  );
+  expect(rows).toHaveLength(100);
+  expect((await second({ challenge, code: codeOf(secret) })).status).toBe(200);
+});
+
+test('a login that gave no second factor is in the audit, once, and a login that did is not', async () => {
+  const { user, secret } = await makeUserWithApp();
+  const refused = async () =>
+    (await auditOf(['login.refused'], 50)).filter(({ target }: { target: { id: number } }) => target.id === user.id);
+  const thief = await challengeOf(user, pageAt('cp.test', 'https', '198.51.100.9'));
+  expect(await refused()).toEqual([]);
+  plane.clock.advance(6 * minute);
+  for (let count = 0; count < 2; count += 1) {
+    plane.clock.advance(minute);
+    expect((await second({ challenge: (await challengeOf(user)).challenge, code: codeOf(secret) })).status).toBe(200);
+    expect(await refused()).toMatchObject([
+      { address: '198.51.100.9', details: { second_factor: 'missing', until: thief.expires_at } },
+    ]);
+  }
+});
+
+test('a user has 20 challenges of one address at most, of which the newest are valid', async () => {
   const { user, secret } = await makeUserWithApp();
   const first = await challengeOf(user);
   for (let count = 0; count < 20; count += 1) await challengeOf(user);
