@@ -426,16 +426,26 @@ describe('a device that enrols again', () => {
     expect((await peer(id)).user.id).toBe(ann.id);
   });
 
-  test('with a key of the network is a peer of the network', async () => {
-    await allow({ ...settings, reauth_hours: 24 });
-    const [ann, identity] = [await makeUser(), newIdentity()];
-    const { id } = (await enrolWith(identity, await keyOf(ann))).body.data.peer;
-    const key = await makeKey(on.plane, root, network);
-    expect((await enrolWith(identity, key, { peer_type: 'origin' })).body.data.peer).not.toHaveProperty('expires_at');
-    expect(await own(ann)).toEqual([]);
-    await on.plane.call('DELETE', `/api/users/${ann.id}`, { token: root });
-    expect(await mapped()).toEqual([server.id, id]);
-  });
+  test.each<Role>(['owner', 'member'])(
+    'with a key of the network, made by an %s, stays an own device until it is removed',
+    async (role) => {
+      await allow({ ...settings, reauth_hours: 24 });
+      const [ann, identity] = [await makeUser('member'), newIdentity()];
+      const { id } = (await enrolWith(identity, await keyOf(ann))).body.data.peer;
+      const before = await peer(id);
+      const key = () => makeKey(on.plane, role === 'owner' ? root : ann.token, network);
+      on.plane.clock.advance(hour);
+      expect((await enrolWith(identity, await key(), { peer_type: 'origin' })).body.data.peer.id).toBe(id);
+      expect(await own(ann)).toHaveLength(1);
+      const { user, expires_at, reauth_hours } = before;
+      expect(await peer(id)).toMatchObject({ user, expires_at, reauth_hours });
+      await on.plane.call('DELETE', path(`/peers/${id}`), { token: root });
+      const fresh = (await enrolWith(identity, await key(), { peer_type: 'origin' })).body.data.peer;
+      expect(await own(ann)).toEqual([]);
+      await on.plane.call('DELETE', `/api/users/${ann.id}?keep_keys=true`, { token: root });
+      expect(await mapped()).toEqual([server.id, fresh.id]);
+    },
+  );
 
   test('as a suspended one is refused', async () => {
     const [ann, identity] = [await makeUser(), newIdentity()];

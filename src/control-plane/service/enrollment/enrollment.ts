@@ -110,8 +110,9 @@ export async function enroll(
       endpoint,
       serving_since: type === 'connector' ? await nextServingSince(db, key.network_id, at) : null,
       ...endOf(key, at, own, owner),
-      user_id: owner?.id ?? null,
-      user_email: owner?.email ?? null,
+      // A user that may make keys must not free its device with one.
+      user_id: owner?.id ?? own?.user_id ?? null,
+      user_email: owner?.email ?? own?.user_email ?? null,
       network_secret_tag: secretTag,
       follows_relay: request.follows_relay ? (1 as const) : (0 as const),
       enforces_rules: request.enforces_rules ? (1 as const) : (0 as const),
@@ -160,12 +161,13 @@ export async function enroll(
 
 /**
  * When an enrolling peer expires; null for never. Replacements do not extend it, only users do: an
- * own device has the time that each login gives it, unless an admin set another.
+ * own device has the time that each login gives it, unless an admin set another, whatever the key.
  */
 function endOf({ peer_hours }: StoredKey, now: Date, own: StoredPeer | undefined, owner: DeviceOwner | null) {
   const after = (hours: number) => new Date(now.getTime() + hours * hourMs).toISOString();
   const isSet = own !== undefined && own.expires_at !== null && own.reauth_hours === 0;
   if (isSet) return { expires_at: own.expires_at, reauth_hours: 0 };
+  if (own && own.user_email !== null && !owner) return { expires_at: own.expires_at, reauth_hours: own.reauth_hours };
   if (owner)
     return { expires_at: owner.reauthHours > 0 ? after(owner.reauthHours) : null, reauth_hours: owner.reauthHours };
   return { expires_at: peer_hours === null ? null : after(peer_hours), reauth_hours: 0 };
