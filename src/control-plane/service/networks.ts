@@ -94,7 +94,9 @@ export async function changeNetwork(
     checkExpectedRoutes('network', network.routes, asked.expected_routes);
     await checkEndpointsOutside(transaction, network, routes, asked.routes ? 'routes' : 'add_routes');
     const recordChange = await revise(id, changed);
-    if (self_enroll && self_enroll.reauth_hours !== network.self_enroll?.reauth_hours) {
+    // After a time without self-enrolment, null leaves the present devices as they are.
+    const reauthBefore = network.self_enroll?.reauth_hours ?? null;
+    if (self_enroll && self_enroll.reauth_hours !== reauthBefore) {
       await applyReauth({ transaction, now: context.now(), recordChange }, id, self_enroll.reauth_hours);
       hasReauth = true;
     }

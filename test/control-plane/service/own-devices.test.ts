@@ -553,6 +553,9 @@ describe('in a network with reauth', () => {
     await logIn(ann);
     expect(await peer(device.id)).toMatchObject({ expires_at: from(100), reauth_hours: 100 });
     await allow(settings);
+    expect(await peer(device.id)).toMatchObject({ expires_at: from(100), reauth_hours: 100 });
+    await allow({ ...settings, reauth_hours: 100 });
+    await allow(settings);
     for (const field of ['expires_at', 'reauth_hours']) expect(await peer(device.id)).not.toHaveProperty(field);
     await allow({ ...settings, reauth_hours: 5 });
     expect(await peer(device.id)).toMatchObject({ expires_at: from(5), reauth_hours: 5 });
