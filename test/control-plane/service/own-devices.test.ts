@@ -346,6 +346,21 @@ describe('a user and its own device', () => {
     expect(await mapped()).toEqual([server.id]);
   });
 
+  test('a user that is limited to other networks sees no device here', async () => {
+    const ann = await makeUser();
+    await join(ann);
+    const other = await makeNetwork(on.plane, root, { name: 'other', private_cidr: '10.88.0.0/24' });
+    const limit = (networks: number[]) =>
+      on.plane.call('PATCH', `/api/users/${ann.id}`, {
+        token: root,
+        body: { networks, current_password: owner.password },
+      });
+    expect((await limit([network])).status).toBe(200);
+    expect(await own(ann)).toHaveLength(1);
+    expect((await limit([other])).status).toBe(200);
+    expect(await own(ann)).toEqual([]);
+  });
+
   test('other users and their devices stay', async () => {
     const [ann, bob] = [await makeUser(), await makeUser()];
     const [, device] = [await join(ann), await join(bob)];

@@ -1,5 +1,6 @@
 import type { ChangeOwnDevice, OwnDevice } from '../../../contract/own-device.ts';
 import type { UserCaller } from '../../domain/caller.ts';
+import { permits } from '../../domain/network-limit.ts';
 import { Forbidden, NotFound } from '../../errors.ts';
 import * as store from '../../store/peers/own-devices.ts';
 import { isWaiting, type StoredPeer } from '../../store/peers/peers.ts';
@@ -8,19 +9,22 @@ import type { Context } from '../context.ts';
 import { changePeer, removePeer } from '../peers.ts';
 import { requireAuthor } from '../require-author.ts';
 
-/** The own devices of the caller in all networks. */
-export async function listOwnDevices({ db, now }: Context, { userId }: UserCaller): Promise<OwnDevice[]> {
+/** The own devices of the caller in all networks within its limit. */
+export async function listOwnDevices({ db, now }: Context, { userId, networks }: UserCaller): Promise<OwnDevice[]> {
   const at = now().toISOString();
-  return (await store.listDevicesOf(db, userId)).map((device) => {
-    const { id, name, address, created_at, suspended_at, expires_at, reauth_hours } = device;
-    const isExpired = expires_at !== null && expires_at <= at;
-    return {
-      ...{ id, name, address, created_at, expires_at },
-      network: { id: device.network_id, name: device.network_name },
-      state: isWaiting(device) ? 'waiting' : suspended_at !== null ? 'suspended' : isExpired ? 'expired' : 'active',
-      reauth_hours: reauth_hours || null,
-    };
-  });
+  const devices = await store.listDevicesOf(db, userId);
+  return devices
+    .filter(({ network_id }) => permits(networks, network_id))
+    .map((device) => {
+      const { id, name, address, created_at, suspended_at, expires_at, reauth_hours } = device;
+      const isExpired = expires_at !== null && expires_at <= at;
+      return {
+        ...{ id, name, address, created_at, expires_at },
+        network: { id: device.network_id, name: device.network_name },
+        state: isWaiting(device) ? 'waiting' : suspended_at !== null ? 'suspended' : isExpired ? 'expired' : 'active',
+        reauth_hours: reauth_hours || null,
+      };
+    });
 }
 
 export async function renameOwnDevice(
