@@ -4,7 +4,7 @@ import type { LanRoutes } from '../core/health/lan-routes.ts';
 import type { Reachability } from '../core/health/report/compose-report.ts';
 import type { ServiceClock } from '../core/map/service-time.ts';
 import type { SyncRefusal } from '../core/map/sync-refusal.ts';
-import type { DnsFailure } from '../core/names/split-dns.ts';
+import { type DnsFailure, dnsFailures } from '../core/names/split-dns.ts';
 import { type Address, type Prefix, parseAddress, restorePrefix } from '../core/net/cidr.ts';
 import type { PathRecords } from '../core/paths/path-record.ts';
 import { replaceFile, setTime } from './files/atomic-file.ts';
@@ -109,7 +109,7 @@ const prefix = v.pipe(
   v.string(),
   v.transform((text) => restorePrefix(text)),
 );
-const dnsFailure = v.picklist(['silent', 'FORMERR', 'SERVFAIL', 'NOTIMP', 'REFUSED']);
+const dnsFailure = v.picklist(dnsFailures);
 const lanRoute = v.object({ isOwn: v.boolean(), links: v.array(v.string()), gone: v.nullable(v.string()) });
 const probed = v.object({ address: v.nullable(address), trouble: v.nullable(v.string()) });
 

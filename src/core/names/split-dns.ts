@@ -21,10 +21,15 @@ export function formatServer({ address, port }: DnsServer): string {
 /** Milliseconds after which a DNS server is silent. Resolvers wait for 5 s. */
 export const replyDeadline = 4_000;
 
-/** No reply in time, or an RCODE by which a server does not resolve a name (RFC 1035, 4.1.1). */
-export type DnsFailure = 'silent' | 'FORMERR' | 'SERVFAIL' | 'NOTIMP' | 'REFUSED';
+/** The RCODEs by number (RFC 6895, 2.3); null where the server resolved the name. */
+const ofCodes = [
+  ...([null, 'FORMERR', 'SERVFAIL', null, 'NOTIMP', 'REFUSED', 'YXDOMAIN', 'YXRRSET'] as const),
+  ...(['NXRRSET', 'NOTAUTH', 'NOTZONE', 'DSOTYPENI', 'RCODE12', 'RCODE13', 'RCODE14', 'RCODE15'] as const),
+];
 
-const ofCodes: Readonly<Record<number, DnsFailure>> = { 1: 'FORMERR', 2: 'SERVFAIL', 4: 'NOTIMP', 5: 'REFUSED' };
+/** No reply in time, one that cannot be read, or an RCODE of a name that is not resolved. */
+export const dnsFailures = ['silent', 'unreadable', ...ofCodes.filter((code) => code !== null)] as const;
+export type DnsFailure = (typeof dnsFailures)[number];
 
 /** Null for an RCODE of a server that resolved the name, such as NXDOMAIN. */
 export function findFailure(rcode: number): DnsFailure | null {
@@ -34,7 +39,8 @@ export function findFailure(rcode: number): DnsFailure | null {
 /** What these servers do, such as `answers REFUSED`. */
 export function describeFailure(failure: DnsFailure, { length }: readonly unknown[]): string {
   if (failure === 'silent') return length === 1 ? 'does not answer' : 'do not answer';
-  return `${length === 1 ? 'answers' : 'answer'} ${failure}`;
+  const verb = length === 1 ? 'answers' : 'answer';
+  return failure === 'unreadable' ? `${verb} with messages that cannot be read` : `${verb} ${failure}`;
 }
 
 export function findRemedy(failure: DnsFailure, domain: string, server: string | undefined): string {

@@ -5,6 +5,7 @@ import { encode, RECURSION_DESIRED } from 'dns-packet';
 import { type DnsFailure, dnsPort, findFailure, replyDeadline } from '../../core/names/split-dns.ts';
 import type { Address } from '../../core/net/cidr.ts';
 import type { SocketEndpoint } from '../../core/net/endpoint.ts';
+import { readRecords } from './reply-records.ts';
 
 /** Milliseconds until a query is repeated. */
 const everyMs = 500;
@@ -19,12 +20,15 @@ export type Transport = 'tcp' | 'udp';
 /**
  * Sends a query to the first of these servers that replies without a failure. Otherwise resolves to
  * a failure, or null if no server replies in time.
+ *
+ * @param isReadable false for a reply that counts as a failure, whatever its RCODE
  */
 export type Forwarder = (
   query: Buffer,
   servers: readonly Address[],
   transport: Transport,
   port?: number,
+  isReadable?: (reply: Buffer) => boolean,
 ) => Promise<Buffer | null>;
 
 interface Sending {
@@ -47,7 +51,7 @@ type Send = (query: Buffer, sending: Sending) => Promise<Buffer | null>;
 export function createForwarder(source: Address): Forwarder {
   const preferred = new Map<string, Address>();
   const waiting = new Set<AbortController>();
-  return async (query, servers, transport, port = dnsPort) => {
+  return async (query, servers, transport, port = dnsPort, isReadable = hasRecords) => {
     if (servers.length === 0) return null;
     const [oldest] = waiting;
     if (waiting.size >= mostWaiting) oldest?.abort();
@@ -58,8 +62,9 @@ export function createForwarder(source: Address): Forwarder {
     const inOrder = servers.toSorted((one, other) => Number(other === first) - Number(one === first));
     try {
       const send = transport === 'udp' ? sendUdp : sendTcp;
-      const found = await sendToAny(query, inOrder, { source, port, ended, send });
-      if (found !== null && !isFailure(found.reply)) preferred.set(name, found.server);
+      const isAnswer = (reply: Buffer) => findFailure(rcodeOf(reply)) === null && isReadable(reply);
+      const found = await sendToAny(query, inOrder, { source, port, ended, send, isAnswer });
+      if (found?.isAnswer === true) preferred.set(name, found.server);
       return found?.reply ?? null;
     } finally {
       waiting.delete(ended);
@@ -77,11 +82,13 @@ export async function queryDomain(
   const query = encode({ type: 'query', flags: RECURSION_DESIRED, questions: [{ type: 'SOA', name: domain }] });
   // Queries of other programs must not end this one, so it has a forwarder of its own.
   const reply = await createForwarder(source)(query, servers, 'udp', port);
-  return reply === null ? 'silent' : findFailure(rcodeOf(reply));
+  return reply === null ? 'silent' : (findFailure(rcodeOf(reply)) ?? (hasRecords(reply) ? null : 'unreadable'));
 }
 
 interface FoundReply {
   readonly reply: Buffer;
+  /** False for a failure. */
+  readonly isAnswer: boolean;
   readonly server: Address;
 }
 
@@ -90,13 +97,14 @@ interface SendingToAny {
   readonly port: number;
   readonly ended: AbortController;
   readonly send: Send;
+  readonly isAnswer: (reply: Buffer) => boolean;
 }
 
 /** Earlier queries go on while later ones are sent: a server may be slow. */
 function sendToAny(
   query: Buffer,
   servers: readonly Address[],
-  { source, port, ended, send }: SendingToAny,
+  { source, port, ended, send, isAnswer }: SendingToAny,
 ): Promise<FoundReply | null> {
   return new Promise((resolve) => {
     let [sent, refused] = [0, 0];
@@ -114,8 +122,8 @@ function sendToAny(
       timer = setTimeout(sendNext, everyMs);
       void send(query, { server: { host: server, port }, source, signal: ended.signal }).then((reply) => {
         if (ended.signal.aborted) return;
-        if (reply !== null && !isFailure(reply)) return end({ reply, server });
-        failure = reply === null ? failure : { reply, server };
+        if (reply !== null && isAnswer(reply)) return end({ reply, server, isAnswer: true });
+        failure = reply === null ? failure : { reply, server, isAnswer: false };
         refused += 1;
         if (refused === sent && sent >= servers.length) return end(failure);
         clearTimeout(timer);
@@ -177,9 +185,13 @@ function sendTcp(query: Buffer, { server: { host, port }, source, signal }: Send
   });
 }
 
-/** True if the server did not resolve the name, which another one may. */
-function isFailure(reply: Buffer): boolean {
-  return findFailure(rcodeOf(reply)) !== null;
+function hasRecords(reply: Buffer): boolean {
+  try {
+    readRecords(reply);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Without the bits in the OPT record. */

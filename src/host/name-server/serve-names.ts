@@ -49,9 +49,11 @@ export async function serveNames({
     const found = replyTo(message, (question) => ({ ...answer(question), question }), transport);
     if (found === null || Buffer.isBuffer(found)) return found;
     const { servers, question, onReply } = found;
-    const forwarded = await forward(message, servers, transport, forwardPort);
-    onReply?.(forwarded === null ? 'silent' : findFailure(rcodeOf(forwarded)));
-    const checked = forwarded && checkReply(forwarded, { message, question }, findNames(answer, found));
+    const names = findNames(answer, found);
+    const check = (reply: Buffer) => checkReply(reply, { message, question }, names);
+    const forwarded = await forward(message, servers, transport, forwardPort, (reply) => check(reply) !== null);
+    const checked = forwarded && check(forwarded);
+    onReply?.(forwarded === null ? 'silent' : (findFailure(rcodeOf(forwarded)) ?? (checked ? null : 'unreadable')));
     return checked === null ? replyFailure(message) : replyTo(message, () => checked, transport);
   };
   let isClosed = false;

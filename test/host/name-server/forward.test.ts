@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:net';
 import { decode, encode, streamDecode, streamEncode } from 'dns-packet';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { Address } from '../../../src/core/net/cidr.ts';
+import type { Forwarding } from '../../../src/host/host.ts';
 import { createForwarder } from '../../../src/host/name-server/forward.ts';
 import { serveNames } from '../../../src/host/name-server/serve-names.ts';
 import { address } from '../../core/samples.ts';
@@ -27,6 +28,8 @@ const failures: [string, number][] = [
   ['SERVFAIL', 2],
   ['NOTIMP', 4],
   ['REFUSED', 5],
+  ['NOTAUTH', 9],
+  ['a code without a name', 11],
 ];
 
 /** The reply of a server that does not resolve the name. */
@@ -34,6 +37,13 @@ function failureOf(query: Buffer, rcode: number): Buffer {
   const reply = replyOf(query, '203.0.113.66').subarray(0, query.length);
   reply.writeUInt8(rcode, 3);
   reply.fill(0, 6, 12);
+  return reply;
+}
+
+/** The reply of a server without the records that its header has. */
+function unreadable(query: Buffer): Buffer {
+  const reply = failureOf(query, 0);
+  reply.writeUInt16BE(5, 6);
   return reply;
 }
 
@@ -89,6 +99,16 @@ describe('a query', () => {
     }
     expect(queries).toHaveLength(1);
     expect(rcodeOf((await forward(queryOf(name), [one], 'udp', port)) ?? Buffer.alloc(12))).toBe(rcode);
+  });
+
+  test('goes to the next server if the reply of the first cannot be read', async () => {
+    const { port } = await startServer(two, (query) => [replyOf(query, '192.168.50.9')]);
+    const { queries } = await startServer(one, (query) => [unreadable(query)], port);
+    const forward = createForwarder(here);
+    for (let times = 0; times < 2; times += 1) {
+      expect(addressesIn(await forward(queryOf(name), [one, two], 'udp', port))).toEqual(['192.168.50.9']);
+    }
+    expect(queries).toHaveLength(1);
   });
 
   test('is repeated if a server is silent', async () => {
@@ -198,14 +218,19 @@ async function startTcp(host: Address, respond: (query: Buffer, source: string) 
 }
 
 describe('a server of names', () => {
-  async function serve(servers: readonly Address[], forwardPort: number, changes: { readonly source?: Address } = {}) {
+  async function serve(
+    servers: readonly Address[],
+    forwardPort: number,
+    { source, onReply }: { readonly source?: Address } & Pick<Forwarding, 'onReply'> = {},
+  ) {
     const start = () =>
       serveNames({
-        ...{ address: address('127.0.0.1'), port: 0, isAllowed: () => true, forwardPort, ...changes },
+        ...{ address: address('127.0.0.1'), port: 0, isAllowed: () => true, forwardPort },
+        ...(source !== undefined && { source }),
         answer: ({ name: asked }) =>
           asked === 'local.example'
             ? { rcode: 'NOERROR', answers: [{ type: 'A', name: asked, ttl: 5, data: '10.77.0.1' }], authorities: [] }
-            : { servers: asked.endsWith('.other.example') ? [two, one] : servers },
+            : { servers: asked.endsWith('.other.example') ? [two, one] : servers, ...(onReply && { onReply }) },
       });
     // Another program may listen at the TCP port with the number of the UDP port.
     const server = await start().catch(start).catch(start);
@@ -277,6 +302,23 @@ describe('a server of names', () => {
     });
     const [reply = Buffer.alloc(12)] = await askUdp(await serve([one], port), [queryOf(name)]);
     expect(rcodeOf(reply)).toBe(2);
+  });
+
+  test('goes to the next server if a reply has a loop, and follows failures', async () => {
+    const { port } = await startServer(one, (query) => {
+      const { id = 0, questions = [] } = decode(query);
+      return [
+        encode({ type: 'response', id, questions, answers: [{ type: 'CNAME' as const, name, ttl: 60, data: name }] }),
+      ];
+    });
+    const followed: unknown[] = [];
+    const alone = await serve([one], port, { onReply: (failure) => followed.push(failure) });
+    expect((await askUdp(alone, [queryOf(name)])).map(rcodeOf)).toEqual([2]);
+    await startServer(two, (query) => [replyOf(query, '192.168.50.9')], port);
+    const both = await serve([one, two], port, { onReply: (failure) => followed.push(failure) });
+    const [reply = Buffer.alloc(12)] = await askUdp(both, [queryOf(name)]);
+    expect(addressesIn(reply)).toEqual(['192.168.50.9']);
+    expect(followed).toEqual(['unreadable', null]);
   });
 
   test('replies that it failed if no server replies', async () => {

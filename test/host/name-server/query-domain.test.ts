@@ -12,7 +12,7 @@ const [one, two, here] = ['127.0.0.31', '127.0.0.32', '127.0.0.33'].map((text) =
 ];
 
 /** A server at a loopback address, which replies with this RCODE; null for no reply. */
-async function serve(host: string, rcode: number | null, { port = 0, delayMs = 0 } = {}) {
+async function serve(host: string, rcode: number | null, { port = 0, delayMs = 0, records = 0 } = {}) {
   const questions: string[] = [];
   const socket = createSocket('udp4');
   let isOpen = true;
@@ -25,7 +25,9 @@ async function serve(host: string, rcode: number | null, { port = 0, delayMs = 0
     questions.push(...asked.map(({ type, name }) => `${type} ${name} from ${from}`));
     if (rcode === null) return;
     await sleep(delayMs);
-    if (isOpen) socket.send(encode({ type: 'response', id: id ?? 0, flags: rcode, questions: asked }), to, from);
+    const reply = encode({ type: 'response', id: id ?? 0, flags: rcode, questions: asked });
+    reply.writeUInt16BE(records, 6);
+    if (isOpen) socket.send(reply, to, from);
   });
   await new Promise<void>((bound) => socket.bind(port, host, bound));
   return { port: socket.address().port, questions };
@@ -38,10 +40,17 @@ it.each([
   ['NXDOMAIN', 3, null],
   ['NOTIMP', 4, 'NOTIMP'],
   ['REFUSED', 5, 'REFUSED'],
+  ['NOTAUTH', 9, 'NOTAUTH'],
+  ['a code without a name', 15, 'RCODE15'],
 ])('the reply of a server is %s', async (_, rcode, failure) => {
   const { port, questions } = await serve(one, rcode);
   expect(await queryDomain([one], 'corp.example', here, port)).toBe(failure);
   expect(questions).toEqual([`SOA corp.example from ${here}`]);
+});
+
+it('a server whose reply cannot be read', async () => {
+  const { port } = await serve(one, 0, { records: 5 });
+  expect(await queryDomain([one], 'corp.example', here, port)).toBe('unreadable');
 });
 
 it('one server of several answers', async () => {
