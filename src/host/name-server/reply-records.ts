@@ -3,6 +3,8 @@ const headerBytes = 12;
 const recordBytes = 10;
 const mostPointers = 32;
 const mostNameBytes = 255;
+/** No set of records of a LAN has more. */
+const mostRecords = 1_000;
 
 export const recordTypes = {
   ...{ NS: 2, CNAME: 5, SOA: 6, PTR: 12, MX: 15, SRV: 33 },
@@ -48,8 +50,13 @@ export function readQuestion(message: Buffer): { readonly name: string; readonly
   return { name, type: message.readUInt16BE(end) };
 }
 
-/** @throws RangeError if the message ends before the last record, or has a loop of pointers */
+/**
+ * @throws RangeError if the message ends before the last record, has too many records, or has a
+ *   loop of pointers
+ */
 export function readRecords(message: Buffer): ReplyRecord[] {
+  const counts = [4, 6, 8, 10].map((offset) => message.readUInt16BE(offset));
+  if (counts.reduce((sum, count) => sum + count) > mostRecords) throw new RangeError('too many records');
   let at = headerBytes;
   for (let left = message.readUInt16BE(4); left > 0; left -= 1) at = readName(message, at).end + 4;
   const records: ReplyRecord[] = [];
@@ -96,32 +103,39 @@ export function readData(message: Buffer, { type, start, end }: ReplyRecord): Bu
   return Buffer.concat([...parts, message.subarray(at, end)]);
 }
 
+/** The names behind pointers, by offset. Without it, each pointer to a long name takes its time. */
+const namesOf = new WeakMap<Buffer, Map<number, ReadName>>();
+
 /** Labels, each after its length, then 0 or a pointer to further labels (RFC 1035, 4.1.4). */
-function readName(message: Buffer, start: number): ReadName {
+function readName(message: Buffer, start: number, pointers = 0): ReadName {
   const labels: string[] = [];
   const parts: Buffer[] = [];
-  let [end, bytes] = [0, 1];
   let at = start;
-  for (let pointers = 0; pointers <= mostPointers; ) {
-    const length = message.readUInt8(at);
-    if (length === 0) {
-      const name = labels.join('.').replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
-      return { name, bytes: Buffer.concat([...parts, Buffer.of(0)]), end: end || at + 1 };
-    }
-    if (length < 64) {
-      const next = at + 1 + length;
-      bytes += 1 + length;
-      if (bytes > mostNameBytes || next > message.length) break;
-      parts.push(message.subarray(at, next));
-      labels.push(message.toString('latin1', at + 1, next).replace(/[.\\]/g, escapeCharacter));
-      at = next;
-      continue;
-    }
-    end ||= at + 2;
-    at = message.readUInt16BE(at) & 0x3fff;
-    pointers += 1;
+  let length = message.readUInt8(at);
+  for (; length > 0 && length < 64 && at - start < mostNameBytes; length = message.readUInt8(at)) {
+    const next = at + 1 + length;
+    parts.push(message.subarray(at, next));
+    labels.push(message.toString('latin1', at + 1, next).replace(/[.\\]/g, escapeCharacter));
+    at = next;
   }
-  throw new RangeError('the name is too long');
+  const rest = length < 64 ? root : readPointer(message, at, pointers + 1);
+  const bytes = Buffer.concat([...parts, rest.bytes]);
+  if (bytes.length > mostNameBytes || (length > 0 && length < 64)) throw new RangeError('the name is too long');
+  const own = labels.map((label) => label.replace(/[A-Z]+/g, (letters) => letters.toLowerCase()));
+  const name = [...own, ...(rest.name === '' ? [] : [rest.name])].join('.');
+  return { name, bytes, end: at + (length === 0 ? 1 : 2) };
+}
+
+const root = { name: '', bytes: Buffer.of(0) };
+
+function readPointer(message: Buffer, at: number, pointers: number): ReadName {
+  if (pointers > mostPointers) throw new RangeError('the name has a loop');
+  const offset = message.readUInt16BE(at) & 0x3fff;
+  const names = namesOf.get(message) ?? new Map<number, ReadName>();
+  namesOf.set(message, names);
+  const found = names.get(offset) ?? readName(message, offset, pointers);
+  names.set(offset, found);
+  return found;
 }
 
 function escapeCharacter(character: string): string {

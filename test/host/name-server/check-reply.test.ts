@@ -232,6 +232,23 @@ describe('a hostile reply', () => {
     );
   });
 
+  it('is read in a short time, or not at all, whatever its pointers', () => {
+    const query = queryOf('c.corp.lan');
+    const long = Buffer.from(`${'0161'.repeat(110)}c00c00100001000000000000`, 'hex');
+    const read = (count: number) => {
+      const pointer = (0xc000 + query.length).toString(16);
+      const records = Array.from({ length: count - 1 }, () => Buffer.from(`${pointer}00100001000000000000`, 'hex'));
+      const reply = messageOf([1, count], Buffer.concat([query.subarray(12), long, ...records]), 0x8180);
+      const began = performance.now();
+      const question = { name: 'c.corp.lan', type: 'TXT' };
+      const checked = checkReply(reply, { message: query, question }, network);
+      return { isRead: checked !== null, took: performance.now() - began };
+    };
+    expect(read(999).isRead).toBe(true);
+    for (const count of [999, 5400]) expect(read(count).took).toBeLessThan(20);
+    expect(read(5400).isRead).toBe(false);
+  });
+
   it('never throws', () => {
     const bytes = fc.uint8Array({ maxLength: 80 }).map((each) => Buffer.from(each));
     const counts = fc.array(fc.nat({ max: 3 }), { minLength: 4, maxLength: 4 });
