@@ -9,6 +9,13 @@ export function findMark(text: string): string | null {
   return /^# cpn (\S+) \(written by cpn; edits are lost\)$/m.exec(text.split('\n')[0] ?? '')?.[1] ?? null;
 }
 
+/** True for a file of ours in its place, unlike a copy of it, which others edit. */
+export function isOwnFile(path: string, text: string): boolean {
+  const link = findMark(text);
+  const folders = Object.values(dropInFolders).flat();
+  return link !== null && folders.some((folder) => path === `${folder}/${nameDropIn(link)}`);
+}
+
 /** The only folders in which we write files for a resolver. */
 export const dropInFolders: Readonly<Record<LinuxProgram, readonly [string, ...string[]]>> = {
   dnsmasq: ['/etc/dnsmasq.d'],

@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { dropInPrograms } from '../../../src/core/host-state/actual.ts';
-import { findMark, readDropIns, renderDropIns, settingsIn } from '../../../src/core/names/drop-in.ts';
+import {
+  dropInFolders,
+  findMark,
+  isOwnFile,
+  readDropIns,
+  renderDropIns,
+  settingsIn,
+} from '../../../src/core/names/drop-in.ts';
 import { type DomainServers, formatServer } from '../../../src/core/names/split-dns.ts';
 import { address } from '../samples.ts';
 
@@ -70,3 +77,12 @@ test.each(['', 'server=/x/192.0.2.1\n', '\n# cpn cpn0 (written by cpn; edits are
     expect(findMark(text)).toBeNull();
   },
 );
+
+test('a file is ours only in its place', () => {
+  const text = '# cpn cpn7 (written by cpn; edits are lost)\nserver=/corp.lan/192.168.50.53\n';
+  for (const folder of Object.values(dropInFolders).flat())
+    expect(isOwnFile(`${folder}/cpn-cpn7.conf`, text)).toBe(true);
+  for (const path of ['/etc/dnsmasq.d/copy.conf', '/etc/dnsmasq.d/cpn-cpn8.conf', '/etc/other/cpn-cpn7.conf'])
+    expect(isOwnFile(path, text)).toBe(false);
+  expect(isOwnFile('/etc/dnsmasq.d/cpn-cpn7.conf', 'user=x\n')).toBe(false);
+});

@@ -1,7 +1,14 @@
 import { join, normalize } from 'node:path';
 import { findReverseZones } from '../../../core/names/zone.ts';
 import { type Prefix, parsePrefix } from '../../../core/net/cidr.ts';
-import { mostFiles, readForwarder, readNameservers, type SettingsFiles, type StubSettings } from './settings.ts';
+import {
+  mostFiles,
+  readForwarder,
+  readNameservers,
+  type SettingsFiles,
+  type StubSettings,
+  tooMany,
+} from './settings.ts';
 
 type DnsmasqSetting = readonly [name: string, value: string];
 
@@ -9,6 +16,8 @@ type DnsmasqSetting = readonly [name: string, value: string];
 interface DnsmasqSettings {
   readonly settings: readonly DnsmasqSetting[];
   readonly isWhole: boolean;
+  /** Why a file may be missing in `files`; null if none is. */
+  readonly unread: string | null;
   /** Without a `servers-file`: an error in it is only logged, and does not prevent a start. */
   readonly files: readonly string[];
 }
@@ -102,12 +111,13 @@ export function readDnsmasqSettings(argv: readonly string[], files: SettingsFile
   const visited = new Set<string>();
   const strict: string[] = [];
   let isWhole = true;
+  let unread: string | null = null;
   // A blocklist has several 100,000 lines. The loop also visits the settings that it appends.
   for (const [name, value] of settings) {
-    if (name === 'conf-script') isWhole = false;
+    if (name === 'conf-script') [isWhole, unread] = [false, 'it has a conf-script'];
     for (const path of listFiles([name, value], files)) {
       if (visited.has(path)) continue;
-      if (visited.size >= mostFiles) return { settings, isWhole: false, files: strict };
+      if (visited.size >= mostFiles) return { settings, isWhole: false, unread: tooMany, files: strict };
       visited.add(path);
       if (name !== 'servers-file') strict.push(path);
       const text = files.read(path);
@@ -115,7 +125,7 @@ export function readDnsmasqSettings(argv: readonly string[], files: SettingsFile
       for (const line of text.split('\n')) settings.push(...readLine(line));
     }
   }
-  return { settings, isWhole, files: strict };
+  return { settings, isWhole, unread, files: strict };
 }
 
 function listFiles([name, value]: DnsmasqSetting, files: SettingsFiles): string[] {

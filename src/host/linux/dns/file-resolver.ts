@@ -7,7 +7,7 @@ import type { Run } from '../../process/run.ts';
 import { type ActiveProgram, findActive, findActiveProgram, readDnsmasqArgs } from './active-program.ts';
 import { findDnsmasqDomains, findDnsmasqFolders, findDomainsIn, readDnsmasqSettings } from './dnsmasq.ts';
 import { findNewer, isFromFuture } from './fresh-settings.ts';
-import { findLocalResolver, readOfRoot, rootsFiles } from './resolvers.ts';
+import { findLocalResolver, isUnread, readOfRoot, rootsFiles } from './resolvers.ts';
 import { findUnboundFolders, findZonesIn, readUnboundSettings } from './unbound.ts';
 
 /** How the settings of a program are read. */
@@ -28,6 +28,8 @@ interface ReadSettings {
   /** The domains with settings of their own. */
   readonly domains: readonly string[];
   readonly files: readonly string[];
+  /** Why a file may be missing in `files`; null if none is. */
+  readonly unread: string | null;
 }
 
 const [networkManagerFolder] = dropInFolders.NetworkManager;
@@ -51,7 +53,8 @@ const readers: Readonly<Record<LinuxProgram, Reader>> = {
   unbound: {
     read: async (_, name) => {
       const settings = readUnboundSettings([], rootsFiles);
-      return { folders: findUnboundFolders(settings, name), domains: settings.domains, files: settings.files };
+      const { domains, files, unread } = settings;
+      return { folders: findUnboundFolders(settings, name), domains, files, unread };
     },
     findDomainsIn: findZonesIn,
     remedy: 'add include-toplevel: "/etc/unbound/unbound.conf.d/*.conf" to /etc/unbound/unbound.conf',
@@ -64,7 +67,7 @@ function readDnsmasq(args: readonly string[], name: string): ReadSettings {
   return {
     folders: findDnsmasqFolders(settings, name),
     domains: findDnsmasqDomains(settings),
-    files: settings.files,
+    ...{ files: settings.files, unread: settings.unread },
   };
 }
 
@@ -96,7 +99,7 @@ export async function findFileResolver(run: Run, link: string, own: readonly Add
   if (settings === null) return { resolver: null, dnsFiles };
   const { folders, domains } = settings;
   const folder = folders.find((each) => dropInFolders[program].includes(each)) ?? null;
-  const unstartable = describeNewer(active, settings);
+  const unstartable = describeUnstartable(active, settings);
   const settled = domains.map((domain): OtherDomain => ({ domain, link: null }));
   const others = [...settled, ...(folder === null ? [] : findOfNetworks(folder, link, reader))];
   const read = Object.entries(dnsFiles).filter(([path]) => dirname(path) === folder);
@@ -114,13 +117,19 @@ export async function findFileResolver(run: Run, link: string, own: readonly Add
 export async function findUnstartable(run: Run, program: LinuxProgram): Promise<string | null> {
   const active = await findActive(run, program);
   const settings = active && (await readers[program].read(run, ''));
-  return active && settings && describeNewer(active, settings);
+  return active && settings && describeUnstartable(active, settings);
 }
 
-function describeNewer({ program, startedAt, files }: ActiveProgram, settings: ReadSettings): string | null {
+function describeUnstartable({ program, startedAt, files }: ActiveProgram, settings: ReadSettings): string | null {
   const newer = findNewer([...files, ...settings.files], startedAt);
-  if (newer === null) return null;
   const { restart } = readers[program];
+  if (newer === null) {
+    const large = settings.files.find(isUnread);
+    const unread = large === undefined ? settings.unread : `${large} is not a file of root, or larger than 1 MiB`;
+    return (
+      unread && `cpn restarts ${program} only if it reads all its settings: ${unread}; correct it, then ${restart}`
+    );
+  }
   return isFromFuture(newer)
     ? `the time of the last change of ${newer} is in the future; correct it: touch ${newer}; then ${restart}`
     : `${newer} changed after ${program} started; restart it: ${restart}`;

@@ -1,5 +1,5 @@
 import { lstatSync, statSync } from 'node:fs';
-import { findMark } from '../../../core/names/drop-in.ts';
+import { isOwnFile } from '../../../core/names/drop-in.ts';
 import { readOfRoot } from './resolvers.ts';
 
 /** Milliseconds. The clock that gives files their times ticks up to 10 ms apart. */
@@ -13,7 +13,7 @@ const tolerance = 20;
  * @param startedAt milliseconds since the epoch
  */
 export function findNewer(paths: readonly string[], startedAt: number): string | null {
-  return paths.find((path) => changedAt(path) > startedAt - tolerance && findMark(readOfRoot(path)) === null) ?? null;
+  return paths.find((path) => changedAt(path) > startedAt - tolerance && !isOwnFile(path, readOfRoot(path))) ?? null;
 }
 
 /** True if the clock was ahead when the file changed: no start is later then. */

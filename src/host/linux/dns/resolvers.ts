@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import type { ResolverStub, Underlay } from '../../../core/host-state/actual.ts';
 import { findMark } from '../../../core/names/drop-in.ts';
 import { type Address, covers, parsePrefix } from '../../../core/net/cidr.ts';
@@ -254,6 +254,16 @@ export const rootsFiles: SettingsFiles = {
 };
 
 const mostBytes = 1 << 20;
+
+/** True for a file that has settings, but none that {@link readOfRoot} returns. */
+export function isUnread(path: string): boolean {
+  try {
+    const stats = statSync(path);
+    return stats.isFile() && (stats.uid !== 0 || stats.size > mostBytes);
+  } catch {
+    return false;
+  }
+}
 
 export function readOfRoot(path: string): string {
   let file: number | undefined;

@@ -22,6 +22,7 @@ export interface StubSettings {
 
 /** The maximum number of files that are read for one stub. */
 export const mostFiles = 200;
+export const tooMany = `it has more than ${mostFiles} files`;
 
 /** Parses an address with an optional port after the mark. Null for a name or other text. */
 export function readForwarder(text: string, mark: '#' | '@'): Forwarder | null {

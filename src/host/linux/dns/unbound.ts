@@ -1,5 +1,12 @@
 import { basename, dirname, join } from 'node:path';
-import { type Forwarder, mostFiles, readForwarder, type SettingsFiles, type StubSettings } from './settings.ts';
+import {
+  type Forwarder,
+  mostFiles,
+  readForwarder,
+  type SettingsFiles,
+  type StubSettings,
+  tooMany,
+} from './settings.ts';
 
 /**
  * The words of unbound.conf(5): a comment, a relevant option with its value, a quoted text, the
@@ -35,6 +42,8 @@ interface UnboundSettings extends StubSettings {
   readonly included: string[];
   /** All files that were read. */
   readonly files: readonly string[];
+  /** Why another one may be missing; null if none is. */
+  readonly unread: string | null;
 }
 
 export function readUnboundSettings(argv: readonly string[], files: SettingsFiles): UnboundSettings {
@@ -46,10 +55,11 @@ export function readUnboundSettings(argv: readonly string[], files: SettingsFile
   const matched = new Set<string>();
   const forwarders: Forwarder[] = [];
   let isComplete = true;
+  let unread: string | null = null;
   for (let path = pending.shift(); path !== undefined; path = pending.shift()) {
     if (visited.has(path)) continue;
     if (visited.size >= mostFiles)
-      return { main, forwarders, isComplete: false, domains, included, files: [...visited] };
+      return { main, forwarders, isComplete: false, domains, included, files: [...visited], unread: tooMany };
     visited.add(path);
     const text = files.read(path);
     if (text === '' && !matched.has(path)) isComplete = false;
@@ -61,7 +71,7 @@ export function readUnboundSettings(argv: readonly string[], files: SettingsFile
       } else if (name.startsWith('include')) {
         included.push(value);
         const paths = expand(value, files);
-        if (paths === null) isComplete = false;
+        if (paths === null) [isComplete, unread] = [false, `it includes ${value}, which cpn does not read`];
         pending.push(...(paths ?? []));
         for (const each of paths ?? []) if (each !== value) matched.add(each);
       } else {
@@ -71,7 +81,7 @@ export function readUnboundSettings(argv: readonly string[], files: SettingsFile
       }
     }
   }
-  return { main, forwarders, isComplete, domains, included, files: [...visited] };
+  return { main, forwarders, isComplete, domains, included, files: [...visited], unread };
 }
 
 const usualFile = '/etc/unbound/unbound.conf';

@@ -75,6 +75,18 @@ test('domains with servers, or answers, of their own', () => {
   expect(findDnsmasqDomains(settings)).toEqual(['first.example', ...domains]);
 });
 
+test('settings are unread beyond 200 files, of a script, and of a pattern', () => {
+  const many = Object.fromEntries(Array.from({ length: 201 }, (_, at) => [`/etc/many/${at}`, 'user=x\n']));
+  const dnsmasq = (text: string) => readDnsmasqSettings(['dnsmasq'], filesOf({ ...many, '/etc/dnsmasq.conf': text }));
+  expect(dnsmasq('conf-dir=/etc/many\n').unread).toBe('it has more than 200 files');
+  expect(dnsmasq('conf-script=/etc/x.sh\n').unread).toBe('it has a conf-script');
+  expect(dnsmasq('conf-file=/etc/many/1\n').unread).toBeNull();
+  const unbound = (text: string) => readUnboundSettings([], filesOf({ ...many, '/etc/unbound/unbound.conf': text }));
+  expect(unbound('include: "/etc/many/*"\n').unread).toBe('it has more than 200 files');
+  expect(unbound('include: "/etc/*/1"\n').unread).toBe('it includes /etc/*/1, which cpn does not read');
+  expect(unbound('include: /etc/many/1\n').unread).toBeNull();
+});
+
 test('dnsmasq starts with errors in a file of servers alone', () => {
   const texts = { '/etc/dnsmasq.conf': 'conf-file=/etc/more\nservers-file=/etc/servers\n', '/etc/more': 'user=x\n' };
   const settings = readDnsmasqSettings(['dnsmasq'], filesOf({ ...texts, '/etc/servers': 'server=192.0.2.1\n' }));

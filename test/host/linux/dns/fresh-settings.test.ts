@@ -1,8 +1,9 @@
-import { mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { chown, mkdtemp, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import { findNewer, isFromFuture } from '../../../../src/host/linux/dns/fresh-settings.ts';
+import { isUnread } from '../../../../src/host/linux/dns/resolvers.ts';
 
 let folder: string;
 let path: string;
@@ -38,7 +39,18 @@ it('finds a newer link to an older file', async () => {
   expect(findNewer([link], Date.now())).toBe(link);
 });
 
-it('passes over our files', async () => {
+it('knows a file without its settings', async () => {
+  expect(isUnread(path)).toBe(false);
+  expect(isUnread('/none')).toBe(false);
+  expect(isUnread('/dev/null')).toBe(false);
+  await truncate(path, (1 << 20) + 1);
+  expect(isUnread(path)).toBe(true);
+  await writeFile(path, '');
+  await chown(path, 1000, 1000);
+  expect(isUnread(path)).toBe(true);
+});
+
+it('finds a copy of a file of ours', async () => {
   await writeFile(path, '# cpn cpn7 (written by cpn; edits are lost)\n');
-  expect(findNewer([path], Date.now())).toBeNull();
+  expect(findNewer([path], Date.now())).toBe(path);
 });
