@@ -87,6 +87,25 @@ describe('purging the Debian package', () => {
     );
   });
 
+  it.each([
+    ['restarts a resolver', '2099-01-01 00:00:00 UTC', 'try-restart dnsmasq.service\n', ''],
+    ['names the settings that changed since it started', '2001-01-01 00:00:00 UTC', '', '/etc/dnsmasq.d/site.conf\n'],
+    ['does not restart one whose start is unknown', '', '', '/etc (its start is unknown)\n'],
+  ])('%s', async (_, since, done, named) => {
+    mkdirSync(join(root, 'etc/dnsmasq.d'), { recursive: true });
+    for (const name of ['site.conf', 'cpn-cpn1.conf']) writeFileSync(join(root, 'etc/dnsmasq.d', name), '');
+    const text = readFileSync(join(packaging, 'debian/postrm'), 'utf8').replaceAll('/etc', join(root, 'etc'));
+    const [reload = ''] = /^reload_resolver\(\) \{[\s\S]*?^\}$/m.exec(text) ?? [];
+    const script = `root=; systemctl() { case $1 in is-active) ;; show) echo '${since}' ;; *) echo "$@" ;; esac; }
+      dnsmasq() { :; }
+      ${reload}
+      reload_resolver ${root}/etc/dnsmasq.d/cpn-cpn0.conf`;
+    const { stdout, stderr } = await run(['sh', '-c', script]);
+    expect(stdout).toBe(done);
+    expect(stderr.endsWith(named)).toBe(true);
+    expect(stderr === '').toBe(named === '');
+  });
+
   it('leaves a hosts file alone whose block has no end, and a state whose name is that of no interface', async () => {
     const hosts = '127.0.0.1 localhost\n# BEGIN cpn cpn0 (written by cpn; edits are lost)\n10.77.0.2 a\n::1 six\n';
     writeFileSync(join(root, 'etc/hosts'), hosts);
