@@ -7,7 +7,7 @@ import type { Run } from '../../process/run.ts';
 import { type ActiveProgram, findActive, findActiveProgram, readDnsmasqArgs } from './active-program.ts';
 import { findDnsmasqDomains, findDnsmasqFolders, findDomainsIn, readDnsmasqSettings } from './dnsmasq.ts';
 import { findNewer, isFromFuture } from './fresh-settings.ts';
-import { findLocalResolver, isUnread, readOfRoot, rootsFiles } from './resolvers.ts';
+import { findLocalResolver, isOfOthers, readOfRoot, rootsFiles } from './resolvers.ts';
 import { findUnboundFolders, findZonesIn, readUnboundSettings } from './unbound.ts';
 
 /** How the settings of a program are read. */
@@ -124,8 +124,8 @@ function describeUnstartable({ program, startedAt, files }: ActiveProgram, setti
   const newer = findNewer([...files, ...settings.files], startedAt);
   const { restart } = readers[program];
   if (newer === null) {
-    const large = settings.files.find(isUnread);
-    const unread = large === undefined ? settings.unread : `${large} is not a file of root, or larger than 1 MiB`;
+    const foreign = settings.files.find(isOfOthers);
+    const unread = foreign === undefined ? settings.unread : `${foreign} is not a file of root`;
     return (
       unread && `cpn restarts ${program} only if it reads all its settings: ${unread}; correct it, then ${restart}`
     );

@@ -255,11 +255,14 @@ export const rootsFiles: SettingsFiles = {
 
 const mostBytes = 1 << 20;
 
-/** True for a file that has settings, but none that {@link readOfRoot} returns. */
-export function isUnread(path: string): boolean {
+/**
+ * True for a file that another user can change and {@link readOfRoot} does not return. A file that
+ * is too large counts as read: it is often a blocklist, which names no other files.
+ */
+export function isOfOthers(path: string): boolean {
   try {
     const stats = statSync(path);
-    return stats.isFile() && (stats.uid !== 0 || stats.size > mostBytes);
+    return stats.isFile() && stats.uid !== 0;
   } catch {
     return false;
   }

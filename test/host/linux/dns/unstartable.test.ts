@@ -1,4 +1,4 @@
-import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
+import { chown, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
@@ -30,8 +30,14 @@ it('must not be restarted with a conf-script', async () => {
   );
 });
 
-it('must not be restarted with a file that is too large', async () => {
+it('may be restarted with a large blocklist', async () => {
   await writeFile(path, '');
   await truncate(path, (1 << 20) + 1);
-  expect(await findUnstartable(run, 'dnsmasq')).toContain(`: ${path} is not a file of root, or larger than 1 MiB;`);
+  expect(await findUnstartable(run, 'dnsmasq')).toBeNull();
+});
+
+it('must not be restarted with a file of another user', async () => {
+  await writeFile(path, '');
+  await chown(path, 1, 1);
+  expect(await findUnstartable(run, 'dnsmasq')).toContain(`: ${path} is not a file of root;`);
 });
