@@ -1,9 +1,9 @@
-import { chown, mkdtemp, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
+import { chown, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import { findNewer, isFromFuture } from '../../../../src/host/linux/dns/fresh-settings.ts';
-import { isUnread } from '../../../../src/host/linux/dns/resolvers.ts';
+import { isOfOthers } from '../../../../src/host/linux/dns/resolvers.ts';
 
 let folder: string;
 let path: string;
@@ -39,15 +39,12 @@ it('finds a newer link to an older file', async () => {
   expect(findNewer([link], Date.now())).toBe(link);
 });
 
-it('knows a file without its settings', async () => {
-  expect(isUnread(path)).toBe(false);
-  expect(isUnread('/none')).toBe(false);
-  expect(isUnread('/dev/null')).toBe(false);
-  await truncate(path, (1 << 20) + 1);
-  expect(isUnread(path)).toBe(true);
-  await writeFile(path, '');
+it('finds a file of another user', async () => {
+  expect(isOfOthers(path)).toBe(false);
+  expect(isOfOthers('/none')).toBe(false);
+  expect(isOfOthers('/dev/null')).toBe(false);
   await chown(path, 1000, 1000);
-  expect(isUnread(path)).toBe(true);
+  expect(isOfOthers(path)).toBe(true);
 });
 
 it('finds a copy of a file of ours', async () => {
