@@ -11,7 +11,7 @@ import { record, system } from '../service/audit.ts';
 import type { Context } from '../service/context.ts';
 import { extendOwnDevices } from '../service/devices-of-user.ts';
 import { withRevision } from '../service/with-revision.ts';
-import { recordConfirmation } from '../store/accounts/identities.ts';
+import { listUsersWithDevices, recordConfirmation } from '../store/accounts/identities.ts';
 import {
   type DueSession,
   isSessionOfIdentity,
@@ -29,7 +29,7 @@ const mostFailures = 3;
 
 /**
  * Renews each login at the issuer every 5 minutes, and follows the groups of the user. An issuer
- * without an answer ends nothing. One process at a time renews a session.
+ * without an answer ends nothing, and extends own devices. One process at a time renews a session.
  */
 export function startRefreshing(
   context: Context & { readonly singleSignOn: SingleSignOn },
@@ -48,6 +48,8 @@ export function startRefreshing(
       } catch (error) {
         if (!isDown) log.warn(failureFields(error), 'logins not refreshed; sessions stay open');
         isDown = true;
+        if (error instanceof Unavailable)
+          await extendDevices(context).catch((failure) => log.warn(failureFields(failure), 'own devices not extended'));
       }
       await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => {});
     }
@@ -117,10 +119,14 @@ async function refreshOne(
     if (error instanceof IssuerRefused) return error;
     throw error;
   });
-  if (admission instanceof IssuerRefused) return endSession(context, { id, userId, reason: admission.message });
-  if (admission === null || 'refusal' in admission) return;
-  const { organizationId } = admission.user;
-  await extendOwnDevices(context, { organizationId, userId }, { isLogin: false });
+  if (admission instanceof IssuerRefused) await endSession(context, { id, userId, reason: admission.message });
+}
+
+/** Keeps own devices in their networks while the issuer is down: their users cannot log in. */
+async function extendDevices(context: Context & { readonly singleSignOn: SingleSignOn }): Promise<void> {
+  const { db, singleSignOn } = context;
+  for (const user of await listUsersWithDevices(db, singleSignOn.settings.issuer.href))
+    await extendOwnDevices(context, user, { isLogin: false });
 }
 
 /** Ends a session, and those of the user without a refresh token, which lean on it. */

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { eventually } from '../../lab/eventually.ts';
 import { postgres, withDatabase } from '../databases.ts';
-import { closePlane, hour, logIn, openPlane } from '../harness.ts';
+import { closePlane, hour, logIn, openPlane, publicKey } from '../harness.ts';
 import { logInAt, settingsFor } from './browser.ts';
 import { openOffice } from './office.ts';
 
@@ -106,4 +106,28 @@ test('a changed client secret ends no session: its limits do', async () => {
   expect((await plane.call('GET', '/api/auth/me', { headers })).status).toBe(200);
   advance(8 * 24 * hour);
   expect((await plane.call('GET', '/api/auth/me', { headers })).status).toBe(401);
+});
+
+test('own devices that logins keep stay while the issuer is down, and only then', async () => {
+  const office = await openOffice();
+  const { plane, provider, advance } = office;
+  const token = await logIn(plane);
+  const network = { name: 'n', private_cidr: '10.9.0.0/24' };
+  const { id } = (await plane.call('POST', '/api/networks', { token, body: network })).body.data;
+  const self_enroll = { roles: ['admin'], limit: 3, reauth_hours: 1 };
+  await plane.call('PATCH', `/api/networks/${id}`, { token, body: { self_enroll } });
+  provider.accounts.set('s1', { email: 'ada@example.net', groups });
+  const { headers } = await logInAt(office, 's1');
+  const made = await plane.call('POST', `/api/networks/${id}/own-devices`, { headers, body: {} });
+  const fields = { enrollment_token: made.body.data.enrollment_token, name: 'laptop', public_key: publicKey() };
+  await plane.call('POST', '/api/networks/enroll', { body: { ...fields, peer_type: 'admin_device' } });
+  const expiry = async () =>
+    (await plane.call('GET', `/api/networks/${id}/peers`, { token })).body.data[0].expires_at as string;
+  const first = await expiry();
+  advance(5 * minutes);
+  await eventually('a refresh', async () => tokenRequests(provider.requests) === 2);
+  expect(await expiry()).toBe(first);
+  await provider.stop();
+  advance(5 * minutes);
+  await eventually('the expiry moves', async () => (await expiry()) > first);
 });

@@ -44,6 +44,21 @@ export async function recordIdentityLogin(db: Db, userId: number, at: string): P
     .execute();
 }
 
+/** Lists the users of an issuer that have own devices. */
+export async function listUsersWithDevices(
+  db: Db,
+  issuer: string,
+): Promise<{ readonly userId: number; readonly organizationId: number }[]> {
+  return db
+    .selectFrom('identities')
+    .innerJoin('users', 'users.id', 'identities.user_id')
+    .innerJoin('peers', 'peers.user_id', 'users.id')
+    .select(['users.id as userId', 'users.organization_id as organizationId'])
+    .distinct()
+    .where('identities.issuer', '=', issuer)
+    .execute();
+}
+
 /** Records that the issuer confirmed a login of the user again. */
 export async function recordConfirmation(db: Db, userId: number, at: string): Promise<void> {
   await db.updateTable('identities').set({ confirmed_at: at }).where('user_id', '=', userId).execute();
