@@ -81,9 +81,12 @@ describe('README', () => {
 
   it('names every command there is, and no other', () => {
     const rows = readme.split('\n').filter((line) => line.startsWith('| `cpn '));
-    const named = rows.flatMap((row) =>
-      [...(row.split(' | ')[0] ?? '').matchAll(/`cpn ([a-z -]*[a-z])/g)].map(([, name]) => name ?? ''),
-    );
+    const named = rows.flatMap((row) => {
+      const words = [...(row.split(' | ')[0] ?? '').matchAll(/`(cpn )?([a-z -]*[a-z])/g)];
+      // After `cpn user list`, a `create` alone is `cpn user create`.
+      const [group = ''] = words[0]?.[2]?.split(' ') ?? [];
+      return words.map(([, cpn, name = '']) => (cpn === undefined ? `${group} ${name}` : name));
+    });
     expect(named.toSorted()).toEqual(commands.map(({ name }) => name).toSorted());
   });
 });

@@ -62,7 +62,7 @@ describe('the built console', () => {
     );
     const bytes = packed.reduce((sum, file) => sum + statSync(join(dist, 'console', file)).size, 0);
     expect(bytes).toBeGreaterThan(10 * 1024);
-    expect(bytes).toBeLessThan(80 * 1024);
+    expect(bytes).toBeLessThan(92 * 1024);
   });
 });
 
