@@ -740,7 +740,7 @@ test('a user is limited to a network, sees no other, and limits a token', async 
   expect(await own.getByRole('link', { name: /^(Users|Audit)$/ }).count()).toBe(0);
   await goTo(own, '#/account', 'Account');
   await own.getByText(`You are limited to networks: ${names.label}.`).waitFor();
-  await own.getByLabel('Name').fill('limited-token');
+  await own.getByLabel('Name of the token').fill('limited-token');
   await own.getByLabel('Limit to some networks').check();
   await own.getByLabel(names.label).check();
   await own.getByRole('button', { name: 'Make a token' }).click();
@@ -770,7 +770,7 @@ test('a user changes the password, and makes and revokes a token', async () => {
   expect(await page.getByRole('link', { name: 'Users' }).count()).toBe(0);
   await goTo(page, '#/account', 'Account');
   await row(page, 'laptop').waitFor();
-  await page.getByLabel('Name').fill('deploy');
+  await page.getByLabel('Name of the token').fill('deploy');
   await page.getByRole('button', { name: 'Make a token' }).click();
   const token = await readText(page);
   expect((await plane.call('GET', '/api/auth/me', { token })).body.data.email).toBe(user.email);

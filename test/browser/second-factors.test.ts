@@ -72,7 +72,7 @@ test('a passkey is added, opens the next session by the keyboard alone, and is r
   await page
     .locator('form')
     .filter({ has: page.getByLabel('Kind') })
-    .getByLabel('Name')
+    .getByLabel('Name of the factor')
     .fill('laptop');
   await page.getByRole('button', { name: 'Add a second factor' }).click();
   await page.getByText('laptop is added.').waitFor();
@@ -132,7 +132,7 @@ test('an app is added at an address, where the page names why there are no passk
   await page
     .locator('form')
     .filter({ has: page.getByLabel('Kind') })
-    .getByLabel('Name')
+    .getByLabel('Name of the factor')
     .fill('phone');
   await page.getByRole('button', { name: 'Add a second factor' }).click();
   await page.getByRole('img', { name: 'The secret of the app as a QR code' }).waitFor();

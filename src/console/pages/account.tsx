@@ -141,7 +141,7 @@ function Tokens({ tokens, describeLimit }: TokensProps): JSX.Element {
       </List>
       <Form submit="Make a token" onSubmit={create}>
         <div class="columns">
-          <Field label="Name" name="name" value={name} onChange={setName} />
+          <Field label="Name of the token" name="name" value={name} onChange={setName} />
           <Field
             label="Days until it expires"
             name="expires_in_days"

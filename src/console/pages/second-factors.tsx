@@ -203,7 +203,13 @@ function AddFactor({ isFirst, problem, onAdded }: AddFactorProps): JSX.Element {
           onChange={setKind}
           {...(problem !== null && { hint: `No passkeys here: ${problem}.` })}
         />
-        <Field label="Name" name="name" value={name} onChange={setName} hint="Such as phone, or key on the desk." />
+        <Field
+          label="Name of the factor"
+          name="name"
+          value={name}
+          onChange={setName}
+          hint="Such as phone, or key on the desk."
+        />
         {isFirst && (
           <Field
             label="Your password"
