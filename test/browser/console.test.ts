@@ -779,7 +779,7 @@ test('a user changes the password, and makes and revokes a token', async () => {
   await page.getByText('There is no token.').waitFor();
   const created_at = new Date(Date.now() - 6 * 60_000).toISOString();
   await withDatabase(plane.dataDir, (db) => db.updateTable('sessions').set({ created_at }).execute());
-  await page.getByLabel('Name').fill('ci');
+  await page.getByLabel('Name of the token').fill('ci');
   await page.getByRole('button', { name: 'Make a token' }).click();
   await page.getByText(/^✕ Your password is required/).waitFor();
   await page.getByLabel('Your password').fill(user.password);
