@@ -782,7 +782,8 @@ test('a user changes the password, and makes and revokes a token', async () => {
   await page.getByLabel('Name of the token').fill('ci');
   await page.getByRole('button', { name: 'Make a token' }).click();
   await page.getByText(/^✕ Your password is required/).waitFor();
-  await page.getByLabel('Your password').fill(user.password);
+  const form = page.locator('form').filter({ has: page.getByLabel('Name of the token') });
+  await form.getByLabel('Your password').fill(user.password);
   await page.getByRole('button', { name: 'Make a token' }).click();
   await row(page, 'ci').waitFor();
   await page.getByLabel('Current password').fill('not this one');
