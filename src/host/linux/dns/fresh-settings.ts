@@ -13,7 +13,7 @@ const tolerance = 20;
  * @param startedAt milliseconds since the epoch
  */
 export function findNewer(paths: readonly string[], startedAt: number): string | null {
-  return paths.find((path) => changedAt(path) > startedAt - tolerance && !isOwnFile(path, readOfRoot(path))) ?? null;
+  return paths.find((path) => changedAt(path) > startedAt && !isOwnFile(path, readOfRoot(path))) ?? null;
 }
 
 /** True if the clock was ahead when the file changed: no start is later then. */
