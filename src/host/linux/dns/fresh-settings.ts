@@ -1,4 +1,4 @@
-import { lstatSync, statSync } from 'node:fs';
+import { lstatSync, type Stats, statSync } from 'node:fs';
 import { isOwnFile } from '../../../core/names/drop-in.ts';
 import { readOfRoot } from './resolvers.ts';
 
@@ -27,9 +27,11 @@ function changedAt(path: string): number {
   return Math.max(...[statSync, lstatSync].map((read) => readTime(read, path)));
 }
 
-function readTime(read: (path: string) => { readonly ctimeMs: number }, path: string): number {
+/** Devices have no settings, and those of the daemon's sandbox are as new as it is. */
+function readTime(read: (path: string) => Stats, path: string): number {
   try {
-    return read(path).ctimeMs;
+    const stats = read(path);
+    return stats.isFile() || stats.isDirectory() || stats.isSymbolicLink() ? stats.ctimeMs : 0;
   } catch {
     return 0;
   }

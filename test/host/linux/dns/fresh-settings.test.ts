@@ -22,6 +22,10 @@ it('finds a file that changed after the start, whatever the time of modification
   expect(findNewer([path], Date.now() - 1000)).toBe(path);
 });
 
+it('finds no device: those of a sandbox are new', () => {
+  expect(findNewer(['/dev/null'], 0)).toBeNull();
+});
+
 it('finds no older file', () => {
   expect(findNewer([path, '/none'], Date.now() + 100)).toBeNull();
 });
